@@ -5,7 +5,7 @@ import pytest
 
 from ciplearn import CausalGraph, baselines, datasets, variance_of_counterfactuals
 from ciplearn._core.errors import CiplearnError, GraphError, InputError
-from ciplearn.baselines.columns import settle_columns
+from ciplearn.baselines.base import settle_columns
 
 GRAPH = CausalGraph.from_edges("Z -> A, A -> L, Z -> L, L -> Y, A -> Y")
 VECTOR = ("Z", "A[0]", "A[1]", "A[10]", "A[2]", "L")

@@ -9,7 +9,7 @@ from ciplearn import CIPClassifier, CIPRegressor, Gaussian, ResidualHSCIC
 from ciplearn._core.errors import InputError
 from ciplearn.estimators import frontier
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings
-from ciplearn.learning.ensemble import train_stacked
+from ciplearn.learning.stepper import train_stacked
 from ciplearn.penalties import HSIC
 from ciplearn.saving import load_model, save_model
 

@@ -171,13 +171,13 @@ def test_a_file_without_rows_has_no_predictions(tmp_path, kind):
 
 def test_files_that_change_between_the_passes_are_refused(tmp_path, monkeypatch):
     table(200).to_csv(tmp_path / "rows.csv", index=False)
-    second = streaming._second_pass
+    second = streaming.Encoder.written
 
     def meanwhile(*arguments):
         table(100).to_csv(tmp_path / "rows.csv", index=False)
         return second(*arguments)
 
-    monkeypatch.setattr(streaming, "_second_pass", meanwhile)
+    monkeypatch.setattr(streaming.Encoder, "written", meanwhile)
     with pytest.raises(InputError, match=r"rows\.csv was changed while it was read"):
         CIPRegressor(**SETTINGS, gamma=1.0, epochs=1).fit(tmp_path / "rows.csv")
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn.estimators.trees import LEAF, Tree, Trees
+from ciplearn.estimators.networks import LEAF, Tree, Trees
 from ciplearn.learners.boosted import tree_of
 
 

@@ -9,7 +9,7 @@ import torch
 from ciplearn import Gaussian, ResidualHSCIC
 from ciplearn._core.errors import InputError, NumericalError
 from ciplearn.learning import BinaryCrossEntropy, SquaredError, TrainingRows, TrainingSettings
-from ciplearn.learning.ensemble import train_stacked
+from ciplearn.learning.stepper import train_stacked
 
 N, BATCH = 120, 30
 GENERATOR = torch.Generator().manual_seed(0)

@@ -6,8 +6,8 @@ from torch import nn
 
 from ciplearn.kernels import Gaussian
 from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, loop, train
-from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, ImaginedRows, Worst
+from ciplearn.learning.stepper import train_stacked
 from ciplearn.penalties import HSIC
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.scale import RayEngine
-from ciplearn.scale import ray_engine as module
+from ciplearn.scale import engines as module
 
 JOB = """
 import sys, time

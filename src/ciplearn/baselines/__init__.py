@@ -1,10 +1,8 @@
 """Baselines: other ways to a predictor that does not follow the protected variables, under one estimator contract."""
 
 from ciplearn.baselines.augmentation import Augmented, CausallyAugmented
-from ciplearn.baselines.cf2 import CF2
-from ciplearn.baselines.leaving_out import CF1, InvariantDirections, NaivePredictor
+from ciplearn.baselines.leaving_out import CF1, CF2, InvariantDirections, NaivePredictor, StraightLine
 from ciplearn.baselines.pscf import PSCF
-from ciplearn.baselines.straight_line import StraightLine
 from ciplearn.baselines.veitch import Veitch
 
 __all__ = [

@@ -18,9 +18,9 @@ from torch.nn.functional import one_hot
 from ciplearn._core.arguments import flag, whole
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
+from ciplearn._core.rows import as_seed
 from ciplearn._core.wording import as_set
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns, outcome_columns
+from ciplearn.baselines.base import Baseline, NodeColumns, outcome_columns
 from ciplearn.baselines.fitted_models import ColumnRegression, TableEstimator
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import network_of
@@ -79,9 +79,7 @@ class AugmentedNetwork(nn.Module):
 
     def __init__(self, network: nn.Module, change: ChangeOfA, seen: Tensor) -> None:
         super().__init__()
-        self.network = network
-        self.change = change
-        self.seen = seen
+        self.network, self.change, self.seen = network, change, seen
 
     def forward(self, inputs: Tensor, rows: Tensor, noise: Tensor) -> Tensor:
         """Evaluate the network, in training on rows with another A."""
@@ -124,19 +122,25 @@ class _Augmentation(Baseline):
         outcome = outcome_columns(y, self.task_).set_index(table.index)
         # The outcome causes a descendant of A in anti-causal graphs, and keeps its value there.
         outcomes = tuple(outcome) if columns.outcome in {*chain(*following.values())} else ()
-        known = pd.concat([table, outcome], axis=1)
-        encoding = TableEncoding.of(known, (*self._read_by_fit(columns), *outcomes))
-        rows = torch.from_numpy(encoding.features(known)).to(chosen_device(self.device))
-        seed, equations = self._seed(), list[Equation]()
+        whole_rows = pd.concat([table, outcome], axis=1)
+        encoding = TableEncoding.of(whole_rows, (*self._read_by_fit(columns), *outcomes))
+        rows = torch.from_numpy(encoding.features(whole_rows)).to(chosen_device(self.device))
+        seed, equations = as_seed(self.random_state), list[Equation]()
+
+        def places(names: Sequence[str]) -> Tensor:
+            return torch.tensor(encoding.places(names), dtype=torch.int64, device=rows.device)
+
         for node, causes in following.items():
             names = columns.of([cause for cause in causes if cause != columns.outcome], "causes")
             names += outcomes if columns.outcome in causes else ()
             for column in columns.of([node]):
-                equations.append(self._equation(rows, encoding, column, names, seed + len(equations)))
-        drawn = [name for name in columns.of(columns.protected) if name in encoding.names]
-        places = torch.tensor(encoding.places(drawn), dtype=torch.int64, device=rows.device)
-        change, noise = ChangeOfA(rows[:, places], places, equations), self._noise(rows, equations)
-        seen = torch.tensor(encoding.places(self.inputs_), device=rows.device)
+                target, given, labels = places([column]), places(names), encoding.only([column]).categories[0]
+                number = seed + len(equations)
+                learnt = self._regression(rows[:, given], rows[:, target], is_category=labels, seed=number)
+                equations.append(Equation(target, given, learnt, labels))
+        protected = places([name for name in columns.of(columns.protected) if name in encoding.names])
+        change, noise = ChangeOfA(rows[:, protected], protected, equations), self._noise(rows, equations)
+        seen = places(self.inputs_)
         if self.estimator is not None:
             generator = torch.Generator(rows.device).manual_seed(seed)
             shown = torch.cat([change(rows, noise.to(rows), generator)[:, seen] for _ in range(copies)]).cpu().numpy()
@@ -144,8 +148,15 @@ class _Augmentation(Baseline):
             weights = None if weights is None else take(weights, again)
             encoding = encoding.only(self.inputs_)
             return TableEstimator.fitted(self.estimator, shown, take(y, again), weights, seed=seed, encoding=encoding)
+
+        def network() -> AugmentedNetwork:
+            if self.module is not None:
+                return AugmentedNetwork(network_of(self.module), change, seen)
+            drawn = torch.Generator().manual_seed(seed)
+            return AugmentedNetwork(model.fresh_perceptron(rows[:, seen], drawn), change, seen)
+
         model: CIPEstimator = self._network(
-            module=lambda: AugmentedNetwork(self._plain_network(model, rows[:, seen]), change, seen),
+            module=network,
             # A pass over the rows is one copy of each: nothing is repeated in memory.
             epochs=whole(self.epochs, "epochs", minimum=1) * copies,
             patience=self.patience * copies,
@@ -156,19 +167,6 @@ class _Augmentation(Baseline):
         model.set_params(module=self.module, epochs=self.epochs, patience=self.patience)
         model.trained_with_ = model.get_params(deep=False)
         return model
-
-    def _plain_network(self, model: CIPEstimator, inputs: Tensor) -> nn.Module:
-        if self.module is None:
-            return model.fresh_perceptron(inputs, torch.Generator().manual_seed(self._seed()))
-        return network_of(self.module)
-
-    def _equation(
-        self, rows: Tensor, encoding: TableEncoding, column: str, causes: tuple[str, ...], seed: int
-    ) -> Equation:
-        places, given = (torch.tensor(encoding.places(names), device=rows.device) for names in ([column], causes))
-        (is_category,) = encoding.only([column]).categories
-        learnt = self._regression(rows[:, given], rows[:, places], is_category=is_category, seed=seed)
-        return Equation(places, given, learnt, is_category)
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""What all baselines share: roles, task, and a network or another estimator on what the baseline lets it see."""
+"""What all baselines share: columns of nodes, task, and a network or another estimator on what it is let to see."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from ciplearn._core.columns import CLASSIFICATION, REGRESSION, check_cells, task
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn._core.rows import as_seed
-from ciplearn.baselines.columns import NodeColumns, settle_columns
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
+from ciplearn.causal import CausalGraph
+from ciplearn.causal.conditions import read_question
+from ciplearn.causal.names import node_of
 from ciplearn.estimators import CIPClassifier, CIPRegressor
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.learner import NETWORK_KEYWORDS, EstimatorKeywords
-from ciplearn.estimators.tables import read_table, refuse_unpredictable, same_rows, warn_of_unseen, without_missing
+from ciplearn.estimators.problem import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
+from ciplearn.estimators.tables import read_table, rows_to_predict, same_rows, warn_of_unseen, without_missing
 
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
-
-# Rows whose views are held at a time.
-_ROWS_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 65_536  # rows whose views are held at a time
 
 
 @dataclass(eq=False, repr=False)
@@ -42,14 +43,12 @@ class Baseline(EstimatorKeywords, ABC):
     Parameters
     ----------
     graph : CausalGraph, optional
-        Says what descends from the protected variables.
-    outcome : str, optional
-        The node of the graph that y holds.
+        Says what descends from the protected variables; ``outcome`` names the node that y holds.
     protected, inputs : nodes, columns or positions
         A, and what the baseline may use; by default every observed node but the outcome, without a graph every column.
         A node ``A`` may be held by columns ``A[0]``, ``A[1]``, ...
     context : nodes, columns or positions, optional
-        Checked against the graph, so that the same roles fit every estimator; no baseline conditions on it.
+        Checked against the graph; no baseline conditions on it.
     task : "auto", "regression" or "classification"
         ``"auto"`` does what the estimator does; without one it classifies where y holds text, categories, booleans or
         exactly two distinct values.
@@ -78,39 +77,27 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
     estimator: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on a table: every observed column but the outcome, which is y.
+        """Train on a table X, a frame or an array of every observed column but the outcome, and y, the outcome.
 
-        Parameters
-        ----------
-        X : pandas or polars frame, or array, shape (n, columns)
-        y : array, shape (n,) or (n, outputs)
-        sample_weight : array, shape (n,), optional
-            Weights in the loss of the predictor.
+        ``sample_weight``: of each row in the loss of the predictor.
         """
         table = read_table(self, X, reset=True)
         same_rows(table, y)
         check_flags(self, "early_stopping", "mixed_precision", "verbose")
         y = y if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
-        columns = settle_columns(
-            tuple(table.columns),
-            graph=self.graph,
-            outcome=self.outcome,
-            protected=self.protected,
-            context=self.context,
-            inputs=self.inputs,
-        )
+        roles = {name: getattr(self, name) for name in ("graph", "outcome", "protected", "context", "inputs")}
+        columns = settle_columns(tuple(table.columns), **roles)
         self.task_ = self._settled_task(y)
         self.inputs_ = self._read_by_predict(columns)
-        table, kept = without_missing(table, self._read_by_fit(columns), self.missing)
-        if not kept.all():
-            rows = np.flatnonzero(kept)
+        table, complete = without_missing(table, self._read_by_fit(columns), self.missing)
+        if not complete.all():
+            rows = np.flatnonzero(complete)
             y, sample_weight = take(y, rows), None if sample_weight is None else take(sample_weight, rows)
         self.encoding_ = TableEncoding.of(table, self.inputs_)
         self.model_ = self._learnt(table, y, sample_weight, columns)
+        self.__dict__.pop("classes_", None)
         if self.task_ == CLASSIFICATION:
             self.classes_ = self.model_.classes_
-        elif hasattr(self, "classes_"):
-            del self.classes_
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -173,22 +160,19 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
     def _trained(self, table: pd.DataFrame, y: Any, weights: Any) -> Any:
         """The network, or the estimator in its place, trained on all columns of a table."""
         if self.estimator is not None:
-            return TableEstimator.fitted(self.estimator, table, y, weights, seed=self._seed())
+            return TableEstimator.fitted(self.estimator, table, y, weights, seed=as_seed(self.random_state))
         return self._network().fit(table, y, weights)
 
     def _network(self, **more: Any) -> CIPEstimator:
         """The untrained network; without an independence among ``more`` it has no penalty."""
         shared = (*NETWORK_KEYWORDS, "missing", "module", "verbose", "random_state", "learner")
         kind = CIPClassifier if self.task_ == CLASSIFICATION else CIPRegressor
-        return kind(**{**{name: getattr(self, name) for name in shared}, **more})
+        return kind(**{name: getattr(self, name) for name in shared} | more)
 
     def _regression(self, inputs: Tensor, target: Tensor, *, is_category: bool, seed: int) -> NetworkRegression:
         """Regress one encoded column on others by a network, trained as the predictor is where that is one."""
         like = self._network(learner=self.learner if self.learner is not None and self.learner.is_network else None)
         return NetworkRegression.trained(like, inputs, target, is_category=is_category, seed=seed)
-
-    def _seed(self) -> int:
-        return as_seed(self.random_state)
 
     def _has_probabilities(self) -> bool:
         asked = getattr(self, "model_", CIPClassifier if self.estimator is None else self.estimator)
@@ -200,14 +184,10 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
         return self.model_.predict(view)[:, None] == self.classes_
 
     def _mean_answer(self, X: Any, ask: Callable[[pd.DataFrame], np.ndarray]) -> np.ndarray:
-        table = read_table(self, X, reset=False)
+        table = rows_to_predict(self, X, self.inputs_)
         if table.empty:
             raise InputError(f"X has no rows to predict, got shape {table.shape}; pass at least one row.")
-        absent = [name for name in self.inputs_ if name not in table.columns]
-        if absent:
-            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
         table = table[list(self.inputs_)]
-        refuse_unpredictable(table, self.inputs_, self.missing)
         for name in self.inputs_:
             check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
@@ -243,3 +223,90 @@ def asked_once(
     asked = table[list(names)].iloc[first].reset_index(drop=True)
     blocks = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(asked), _ROWS_AT_ONCE))
     return np.concatenate([ask(block) for block in blocks])[group]
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The nodes that a baseline reads, with the columns that hold them."""
+
+    names: tuple[str, ...]  # columns of the table
+    # protected, inputs: nodes. Without a graph every column, or every vector of columns, is a node
+    protected: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outcome: str | None = None
+    graph: CausalGraph | None = None
+
+    def of(self, nodes: Iterable[str], role: str = "inputs") -> tuple[str, ...]:
+        """Return the columns of some nodes, or say which node has none."""
+        return columns_of_nodes(nodes, self.names, role)
+
+    def descendants(self) -> tuple[str, ...]:
+        """Nodes that A changes, each after its causes; neither A itself nor the outcome, latent ones left out."""
+        graph = self._known_graph()
+        below = graph.descendants(self.protected) - set(self.protected) - {self.outcome} - graph.latent
+        return tuple(node for node in graph.topological_order() if node in below)
+
+    def unchanged(self) -> tuple[str, ...]:
+        """Columns of the inputs that do not descend from A."""
+        changed = {*self.protected, *self.descendants()}
+        return self.of(node for node in self.inputs if node not in changed)
+
+    def responding(self) -> tuple[str, ...]:
+        """Descendants of A that are inputs or act on inputs, each after its causes."""
+        acting = self._known_graph().ancestors(self.inputs)
+        return tuple(node for node in self.descendants() if node in acting)
+
+    def causes(self, node: str, *, with_outcome: bool = True) -> tuple[str, ...]:
+        """Observed parents of a node, and A too where it acts on the node through a parent that is not observed.
+
+        ``with_outcome=False`` counts the outcome, which is not known when a prediction is made, as not observed.
+        """
+        graph = self._known_graph()
+        parents = graph.parents(node)
+        hidden = set(graph.latent if with_outcome else {*graph.latent, self.outcome})
+        through_hidden = hidden.intersection(parents) & graph.descendants(self.protected)
+        observed = [parent for parent in parents if parent not in hidden]
+        return tuple(dict.fromkeys([*observed, *(self.protected if through_hidden else ())]))
+
+    def _known_graph(self) -> CausalGraph:
+        if self.graph is None:
+            raise InputError(
+                "A causal graph is needed to tell what descends from the protected columns, got graph=None; pass for "
+                "example graph=CausalGraph.from_edges('A -> L, L -> Y')."
+            )
+        return self.graph
+
+
+def settle_columns(
+    names: Sequence[str], *, graph: Any, outcome: str | None, protected: Any, context: Any, inputs: Any
+) -> NodeColumns:
+    """Return the nodes that arguments name, as nodes or as columns or by position, checked against table and graph."""
+    names = tuple(names)
+    named = named_columns({"protected": protected, "context": context, "inputs": inputs}, names, outcome)
+    if graph is None:
+        if not named["protected"]:
+            raise InputError(
+                f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
+            )
+        asked = tuple(dict.fromkeys(named["protected"]))
+        # A vector is a node where it is named so.
+        vectors = [node for node in asked if node not in names]
+        seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
+        columns = NodeColumns(names, asked, tuple(dict.fromkeys(seen)), outcome)
+    else:
+        nodes = named_nodes(named, checked_graph(graph), names)
+        roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
+        refuse_outcome(roles.outcome, names)
+        columns = NodeColumns(names, roles.protected, roles.inputs, roles.outcome, graph)
+    columns.of(columns.protected, "protected")
+    columns.of(columns.inputs, "inputs")
+    return columns
+
+
+def outcome_columns(y: Any, task: str) -> pd.DataFrame:
+    """Return y under names that no input has, for what conditions on it; classes as text, which makes them labels."""
+    values = np.asarray(y)
+    if task == CLASSIFICATION:
+        values = values.astype(str)
+    outputs = values.reshape(len(values), -1)
+    return pd.DataFrame(outputs, columns=[f"the outcome[{number}]" for number in range(outputs.shape[1])])

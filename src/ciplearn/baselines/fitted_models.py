@@ -48,8 +48,15 @@ class TableEstimator:
         states = [name for name in fresh.get_params() if f"__{name}".endswith("__random_state")]
         fresh.set_params(**{name: seed for name in states if fresh.get_params()[name] is None})
         target = read_labels(y) if is_classifier(fresh) else read_numbers(y)
+        step, last = fresh.steps[-1] if isinstance(fresh, Pipeline) else ("", fresh)
+        if weights is not None and not has_fit_parameter(last, "sample_weight"):
+            raise InputError(
+                f"{type(last).__name__} takes no sample_weight, but weights were passed; leave them out, or pass "
+                f"another estimator."
+            )
+        weighted = {} if weights is None else {f"{step}__sample_weight" if step else "sample_weight": weights}
         with in_one_sentence(f"{type(fresh).__name__} cannot be fitted", "pass another estimator, or other rows"):
-            fresh.fit(rows, target, **_weighted(fresh, weights))
+            fresh.fit(rows, target, **weighted)
         return cls(fresh, encoding, target.shape[1:])
 
     @property
@@ -81,18 +88,6 @@ def task_of_estimator(estimator: Any) -> str:
         f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}; pass for example "
         f"HistGradientBoostingRegressor()."
     )
-
-
-def _weighted(estimator: Any, weights: Any) -> dict[str, Any]:
-    if weights is None:
-        return {}
-    step, last = estimator.steps[-1] if isinstance(estimator, Pipeline) else ("", estimator)
-    if not has_fit_parameter(last, "sample_weight"):
-        raise InputError(
-            f"{type(last).__name__} takes no sample_weight, but weights were passed; leave them out, or pass another "
-            f"estimator."
-        )
-    return {f"{step}__sample_weight" if step else "sample_weight": weights}
 
 
 class ColumnRegression(Protocol):

@@ -18,9 +18,8 @@ from ciplearn._core.arguments import non_negative, several, whole
 from ciplearn._core.columns import form_groups, takes_few_values
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError
-from ciplearn._core.rows import row_blocks
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns
+from ciplearn._core.rows import as_seed, row_blocks
+from ciplearn.baselines.base import Baseline, NodeColumns
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
 from ciplearn.kernels.combined import mixed_kernel
@@ -28,17 +27,11 @@ from ciplearn.learning import Objective, TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty
 
-# Latents are near N(0, I), and squared distances are averaged over columns.
-_LATENT_KERNEL = Gaussian(1.0)
+_MOST = 10_000  # draws, latent variables and units of a network, each at most: more end in hours or beyond memory
 
-# Draws, latent variables and units of a network, each at most: more end in hours or beyond memory.
-_MOST = 10_000
-
-# On columns scaled to [0, 1]: a decoder that is surer than this models rounding, not the column.
-_LEAST_LOG_SCALE = -4.0
-
-# Sure enough from the start that what the causes leave unexplained is worth a place in the latent.
-_FIRST_LOG_SCALE = -3.0
+# On columns scaled to [0, 1]: a decoder that is surer than the least models rounding, not the column. The first is sure
+# enough that what the causes leave unexplained is worth a place in the latent.
+_LEAST_LOG_SCALE, _FIRST_LOG_SCALE = -4.0, -3.0
 
 
 @dataclass(eq=False, repr=False)
@@ -108,7 +101,7 @@ class PSCF(Baseline):
             corrections=self._corrections(table, rows, columns, unfair),
             baseline=self._baseline_row(table, columns).double().to(chosen_device(self.device)),
             fixed=self.encoding_.places(fixed),
-            seed=self._seed(),
+            seed=as_seed(self.random_state),
         )
         return self._trained(self._shown(rows), y, weights)
 
@@ -126,8 +119,7 @@ class PSCF(Baseline):
         protected = TableEncoding.of(table, columns.of(columns.protected))
         penalty = latent_penalty(table, protected)
         right = torch.from_numpy(protected.numbers(table))
-        corrections: list[CorrectedNode] = []
-        changed: set[str] = set()
+        device, corrections, changed = chosen_device(self.device), list[CorrectedNode](), set[str]()
         for node in columns.responding():
             causes = self._causes(node, columns)
             unfairly = [cause for cause in causes if cause in columns.protected and unfair.hold(cause, node)]
@@ -136,28 +128,24 @@ class PSCF(Baseline):
             changed.add(node)
             places, given, replaced = (self.encoding_.places(columns.of(names)) for names in ([node], causes, unfairly))
             training = TrainingRows(inputs=(rows[:, given], rows[:, places]), target=rows[:, places], right=right)
-            latent = self._latent_node(training, self.encoding_.only(columns.of([node])), penalty, len(corrections))
-            corrections.append(CorrectedNode(places, given, replaced, latent))
+            training = training.to(device)
+            settings = TrainingSettings(
+                gamma=self.gamma,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.latent_learning_rate,
+                weight_decay=self.weight_decay,
+                seed=as_seed(self.random_state) + len(corrections),
+            )
+            widths, encoding = (len(given), self.n_latents, self.latent_hidden), self.encoding_.only(columns.of([node]))
+            generator = torch.Generator().manual_seed(settings.seed)
+            latent = LatentNode(*widths, self.divergence_weight, encoding, generator).to(device)
+            latent.draws = torch.Generator(device).manual_seed(settings.seed)
+            operator = penalty.prepare(training.right)
+            train(latent, training, NegativeEvidence(), settings, operator, verbose=bool(self.verbose))
+            latent.draws = None
+            corrections.append(CorrectedNode(places, given, replaced, latent.double()))
         return tuple(corrections)
-
-    def _latent_node(self, rows: TrainingRows, encoding: TableEncoding, penalty: Penalty, number: int) -> LatentNode:
-        device = chosen_device(self.device)
-        settings = TrainingSettings(
-            gamma=self.gamma,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.latent_learning_rate,
-            weight_decay=self.weight_decay,
-            seed=self._seed() + number,
-        )
-        widths = rows.inputs[0].shape[1], self.n_latents, self.latent_hidden
-        generator = torch.Generator().manual_seed(settings.seed)
-        node = LatentNode(*widths, self.divergence_weight, encoding, generator).to(device)
-        node.draws = torch.Generator(device).manual_seed(settings.seed)
-        rows = rows.to(device)
-        train(node, rows, NegativeEvidence(), settings, penalty.prepare(rows.right), verbose=bool(self.verbose))
-        node.draws = None
-        return node.double()
 
     def _baseline_row(self, table: pd.DataFrame, columns: NodeColumns) -> Tensor:  # (width,)
         """A row with each protected column at what was chosen, else at its mean or commonest value."""
@@ -166,8 +154,7 @@ class PSCF(Baseline):
             raise InputError(
                 f"baseline must map protected columns to values, got {chosen!r}; pass {{{names[0]!r}: ...}}."
             )
-        strange = [name for name in chosen if name not in names]
-        if strange:
+        if strange := [name for name in chosen if name not in names]:
             raise InputError(
                 f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
             )
@@ -195,9 +182,10 @@ class PSCF(Baseline):
 
 def latent_penalty(table: pd.DataFrame, protected: TableEncoding) -> Penalty:
     """What makes latents independent of A: MMD where A has groups, HSIC where it is a number or many values."""
+    # Latents are near N(0, I), and squared distances are averaged over columns.
     if form_groups(table, protected.names):
-        return MMD(_LATENT_KERNEL)
-    return HSIC(_LATENT_KERNEL, mixed_kernel(Gaussian("median"), protected.categories))
+        return MMD(Gaussian(1.0))
+    return HSIC(Gaussian(1.0), mixed_kernel(Gaussian("median"), protected.categories))
 
 
 @dataclass(frozen=True)
@@ -240,13 +228,10 @@ class UnfairEdges:
 class LatentNode(nn.Module):
     """V = decoder(causes, H), H ~ N(0, I), with a Gaussian posterior q(H | causes, V): a variational autoencoder.
 
-    Numbers have a Gaussian likelihood of learnt scale, categories that of their level.
-
-    ``n_causes``, ``n_latents``, ``n_hidden``: widths of the encoded causes, of H, and of the hidden layers.
-    ``divergence_weight``: weight of the divergence of posterior from prior in the bound. At 1 the best model may
-    explain V by its causes and the likelihood's own noise alone and leave H empty; below 1 it pays to keep in H what
-    tells rows apart. ``encoding``: of the node's columns. ``generator``: of the first weights. ``draws``: of H in
-    training, on the network's device.
+    Numbers have a Gaussian likelihood of learnt scale, categories that of their level. ``n_causes``, ``n_latents``,
+    ``n_hidden``: widths of the encoded causes, of H, and of the hidden layers. ``divergence_weight``: of the divergence
+    of posterior from prior in the bound; below 1 it pays to keep in H what tells rows apart. ``encoding``: of the
+    node's columns. ``generator``: of the first weights. ``draws``: of H in training, on the network's device.
     """
 
     draws: torch.Generator | None = None

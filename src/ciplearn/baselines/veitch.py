@@ -12,8 +12,7 @@ from ciplearn._core.arguments import non_negative, one_of
 from ciplearn._core.columns import CLASSIFICATION, form_groups
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_set
-from ciplearn.baselines.base import Baseline
-from ciplearn.baselines.columns import NodeColumns, outcome_columns
+from ciplearn.baselines.base import Baseline, NodeColumns, outcome_columns
 from ciplearn.causal import Independence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.tables import read_table
@@ -51,9 +50,7 @@ class Veitch(Baseline):
     ----------
     direction_ : str
     independence_ : Independence
-        What the penalty enforces.
-
-    Other attributes: see `Baseline`.
+        What the penalty enforces. Other attributes: see `Baseline`.
 
     Examples
     --------
@@ -93,11 +90,15 @@ class Veitch(Baseline):
         shown = self._with_outcome(table[list(self._read_by_fit(columns))], y)
         given = tuple(name for name in shown.columns if name not in table.columns)
         self.independence_ = Independence(right=right, given=given)
+        cells = self.direction_ == CAUSAL or self.task_ == CLASSIFICATION
+        penalty: Penalty = HSIC(_KERNEL, _KERNEL) if self.direction_ == CAUSAL else HSCIC.paper()
+        if cells and form_groups(table, right):
+            penalty = MMD(_KERNEL)
         model = self._network(
             inputs=self.inputs_,
             independence=self.independence_,
             gamma=non_negative(self.gamma, "gamma"),
-            penalty=self._default_penalty(table, right) if self.penalty is None else self.penalty,
+            penalty=penalty if self.penalty is None else self.penalty,
             prepare_once=self.prepare_once,
         )
         return model.fit(shown, y, weights)
@@ -107,12 +108,6 @@ class Veitch(Baseline):
         if self.direction_ == CAUSAL:
             return table
         return pd.concat([table, outcome_columns(y, self.task_).set_index(table.index)], axis=1)
-
-    def _default_penalty(self, table: pd.DataFrame, right: tuple[str, ...]) -> Penalty:
-        cells = self.direction_ == CAUSAL or self.task_ == CLASSIFICATION
-        if cells and form_groups(table, right):
-            return MMD(_KERNEL)
-        return HSIC(_KERNEL, _KERNEL) if self.direction_ == CAUSAL else HSCIC.paper()
 
     def _settled_direction(self, columns: NodeColumns) -> str:
         if one_of(self.direction, "direction", ("auto", CAUSAL, ANTICAUSAL)) != "auto":

@@ -30,7 +30,7 @@ from ciplearn._core.wording import shortened
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import nearest
 from ciplearn.cli.options import ROLES
-from ciplearn.estimators.roles import Roles, settle_roles
+from ciplearn.estimators.problem import Roles, settle_roles
 from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile
 

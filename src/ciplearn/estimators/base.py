@@ -19,33 +19,30 @@ from ciplearn._core.column_sums import ColumnSum
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import as_seed
+from ciplearn._core.tensors import torch_seeded
 from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.causal import Independence, Verdict
-from ciplearn.estimators.imagining import checked_models, imagined_rows
 from ciplearn.estimators.learner import EstimatorKeywords, check_learner
-from ciplearn.estimators.networks import (
-    InvariantPath,
-    Perceptron,
-    Ramps,
+from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, network_of, outputs
+from ciplearn.estimators.penalty_terms import checked_models, imagined_rows
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
+from ciplearn.estimators.problem import ROLES, Columns, Roles, settle_roles
+from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
+from ciplearn.estimators.tables import (
+    FurtherInputs,
     going_on,
     naming_inputs,
-    network_of,
-    outputs,
-    seeded,
+    read_table,
+    rows_to_predict,
+    statement_rows,
+    warn_of_unseen,
 )
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
-from ciplearn.estimators.roles import ROLES, Columns, Roles, settle_roles
-from ciplearn.estimators.streaming import blocks_to_predict, fit_stream
-from ciplearn.estimators.tables import FurtherInputs, read_table, refuse_unpredictable, statement_rows, warn_of_unseen
 from ciplearn.kernels import Gaussian, Kernel
 from ciplearn.kernels.combined import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 from ciplearn.sources import as_source
-
-# Where something is to be kept and no gamma is named.
-_DEFAULT_GAMMA = 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -97,15 +94,14 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """
         if self.module is None and tensors:
             raise InputError("The default network takes the table alone, got tensors; pass a module that takes them.")
-        if self.counterfactuals is not None and self.gamma is not None and non_negative(self.gamma, "gamma") == 0:
+        penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
+        if self.counterfactuals is not None and not penalised:
             raise InputError("counterfactuals were passed with gamma=0, which ignores them; raise gamma or drop them.")
         check_learner(self)
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
-        penalised = self.gamma is None or non_negative(self.gamma, "gamma") > 0
-        source = as_source(X)
-        if source is not None:
+        if (source := as_source(X)) is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
         with going_on(self) as refuse_others:
             prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
@@ -127,28 +123,23 @@ class CIPEstimator(EstimatorKeywords, ABC):
         return self.roles_.verdict
 
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
-        """Return the penalty prepared on these rows, to judge any model with the same roles and encoding.
+        """Return the penalty prepared on these rows, for any model with the same roles and encoding.
 
-        Of several penalties it is the largest as they are; training compares them relative to the scale of each.
-
-        Parameters
-        ----------
-        X : table
-        y : array, optional
-            For causal models in which the outcome acts on an input.
+        Of several penalties it is the largest as they are; training compares them relative to the scale of each. ``y``
+        is for causal models in which the outcome acts on an input.
         """
         check_is_fitted(self, "roles_")
         if self.route_ == NO_ROUTE:
             raise InputError("There is no penalty where no independence is to be kept; name protected columns.")
         table = read_table(self, X, reset=False)
-        parts: list[Invariance] = []
+        parts: list[Invariance]
         if self.route_ == COUNTERFACTUAL:
             if self.counterfactuals is None:
                 raise InputError("The model was trained on worlds that were passed to fit; no others can be imagined.")
-            parts += [CounterfactualVariance(worlds) for worlds in imagined_rows(self, table, y)]
+            parts = [CounterfactualVariance(worlds) for worlds in imagined_rows(self, table, y)]
         else:
-            parts += [Dependence(self.operator_of(encodings, table)) for encodings in self.statement_encodings_]
-        return parts[0] if len(parts) == 1 else Worst(tuple(parts), (1.0,) * len(parts))
+            parts = [Dependence(self.operator_of(encodings, table)) for encodings in self.statement_encodings_]
+        return parts[0] if len(parts) == 1 else Worst(parts, (1.0,) * len(parts))
 
     def penalty_operator(self, X: Any) -> Operator:
         """Return the operator Q of the statement prepared on these rows."""
@@ -160,21 +151,13 @@ class CIPEstimator(EstimatorKeywords, ABC):
     def penalty_value(self, X: Any, tensors: Sequence[Any] = (), penalty: Invariance | None = None) -> float:
         """Return the penalty of the predictions on these rows.
 
-        Parameters
-        ----------
-        X : table
-        tensors : sequence of tensors, optional
-            As in `fit`.
-        penalty : Invariance, optional
-            From `penalty_on` for the same rows, where several models are judged on them.
+        ``penalty``: from `penalty_on` for the same rows, where several models are measured on them.
         """
-        penalty = penalty or self.penalty_on(X)
-        objective = self._objective()
+        penalty, objective = penalty or self.penalty_on(X), self._objective()
         prediction = objective.prediction(self._output(X, tensors)).cpu()
         index = torch.arange(len(prediction))
-        more = penalty.imagined_inputs(index)
         imagined = prediction[:0]
-        if more is not None:
+        if (more := penalty.imagined_inputs(index)) is not None:
             imagined = objective.prediction(outputs(self.module_, more[0], FurtherInputs(more[1:]))).cpu()
         with torch.no_grad():
             return float(penalty.penalty(prediction, imagined, index, None))
@@ -216,11 +199,9 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """The loss, and what of the output the penalty sees."""
 
     def _roles_of(self, table: pd.DataFrame) -> Roles:
-        """The roles that the arguments give to the columns of a table."""
-        model_graph = None
-        if self.counterfactuals is not None:
-            model_graph = getattr(checked_models(self.counterfactuals)[0], "graph", None)
-        return settle_roles(table, **{name: getattr(self, name) for name in ROLES}, model_graph=model_graph)
+        first = None if self.counterfactuals is None else checked_models(self.counterfactuals)[0]
+        roles = {name: getattr(self, name) for name in ROLES}
+        return settle_roles(table, **roles, model_graph=getattr(first, "graph", None))
 
     def _settings(self, seed: int | None = None) -> TrainingSettings:
         seed = as_seed(self.random_state) if seed is None else seed
@@ -228,7 +209,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _effective_gamma(self) -> float:
         if self.route_ != NO_ROUTE:
-            return _DEFAULT_GAMMA if self.gamma is None else non_negative(self.gamma, "gamma")
+            # 1 where something is to be kept and no gamma is named.
+            return 1.0 if self.gamma is None else non_negative(self.gamma, "gamma")
         if self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
             raise InputError(
                 f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
@@ -243,8 +225,9 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
         Not ``centred``, it is added to another network: its answers begin around zero. A ``smooth`` one has no ramps.
         """
-        (n_outputs, centre, spread), ramps = self._output_units(), None if smooth else Ramps.of(inputs)
+        n_outputs, centre, spread = self._output_units()
         sizes = inputs.shape[1], self.setting("hidden"), n_outputs
+        ramps = None if smooth else Ramps.of(inputs)
         return Perceptron(*sizes, centre if centred else None, spread, generator, ramps)
 
     def _path_places(self) -> list[int]:
@@ -270,7 +253,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
             smooth = penalised and self.route_ == INDEPENDENCE
             rest: nn.Module = self.fresh_perceptron(table, generator, centred=not places, smooth=smooth)
         else:
-            rest = seeded(lambda: network_of(self.module), seed)
+            with torch_seeded(seed):
+                rest = network_of(self.module)
         return InvariantPath(self.fresh_perceptron(table[:, places], generator), rest, places) if places else rest
 
     def _bound_penalty(self, encodings: tuple[TableEncoding, TableEncoding]) -> Penalty:
@@ -282,8 +266,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
             penalty = ResidualHSCIC(kernel=kernel) if given.columns else HSIC(kernel=kernel)
         if not isinstance(penalty, Penalty):
             raise InputTypeError(f"penalty must be a penalty, got {penalty!r}; pass for example HSCIC().")
-        changes: dict[str, Kernel] = {}
-        changes["kernel"] = penalty.kernel.with_lengthscale(self._prediction_kernel().width)
+        changes: dict[str, Kernel] = {"kernel": penalty.kernel.with_lengthscale(self._prediction_kernel().width)}
         if hasattr(penalty, "right_kernel"):
             changes["right_kernel"] = mixed_kernel(penalty.right_kernel, right.categories)
         if hasattr(penalty, "given_kernel") and given.columns:
@@ -300,15 +283,10 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
-        source = as_source(X)
-        if source is not None:
+        if (source := as_source(X)) is not None:
             # One block of rows after the other; their order is that of the files.
             return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
-        table = read_table(self, X, reset=False)
-        absent = [name for name in self.encoding_.names if name not in table.columns]
-        if absent:
-            raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
-        refuse_unpredictable(table, self.encoding_.names, self.missing)
+        table = rows_to_predict(self, X, self.encoding_.names)
         further = FurtherInputs.of(tensors, len(table))
         features = self.encoding_.features(table)
         warn_of_unseen(self.encoding_.odd(features), table, stacklevel=4)

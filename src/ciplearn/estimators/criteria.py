@@ -1,8 +1,7 @@
 """How well a model predicts, what a tolerance allows to be lost of it, and the rows that judge.
 
 A tolerance is a share of what a predictor explains: with a tolerance of 0.1, at most a tenth of the difference between
-the unconstrained predictor and a constant may be lost. What is lost is known from the rows that judge up to chance, so
-a one-sided bound on it has to keep to the tolerance, not the estimate.
+the unconstrained predictor and a constant may be lost. Not the estimate of what is lost but an upper bound keeps to it.
 """
 
 from __future__ import annotations
@@ -26,21 +25,14 @@ from ciplearn._core.columns import as_frame, log_losses, refuse_lazy
 from ciplearn._core.errors import CopiesWarning, InputError, in_one_sentence
 from ciplearn._core.rows import copy_groups
 
-# One-sided: nine tables in ten keep to the tolerance on fresh rows.
-_CONFIDENCE = 0.9
-
-# Below so many standard errors, being better than a constant is chance.
-_SURE = 1.64
-
-# Draws of the rows that judge, for criteria that are no means over rows.
-_RESAMPLES = 200
+_CONFIDENCE = 0.9  # one-sided: nine tables in ten keep to the tolerance on fresh rows
+_SURE = 1.64  # below so many standard errors, being better than a constant is chance
+_RESAMPLES = 200  # draws of the rows that judge, for criteria that are no means over rows
 
 Array = np.ndarray[Any, Any]
 
 _FOR_CLASSES = ("auc", "balanced_accuracy")
-
-# As many are judged well enough by a share of them.
-_ROWS_FOR_ONE_SPLIT = 4000
+_ROWS_FOR_ONE_SPLIT = 4000  # as many are judged well enough by a share of them
 
 # What is wrong with text, say, and what to do.
 _NO_ROWS = ("X and y cannot be split", "pass tables or arrays with rows")
@@ -59,7 +51,7 @@ class Judged:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, weights: Array | None = None) -> Judged:
-        """Ask a fitted model about rows."""
+        """Ask a fitted model."""
         if getattr(model, "classes_", None) is not None:
             return cls.of_labels(np.asarray(y), model.predict_proba(X), model.classes_, weights)
         return cls.of_numbers(np.asarray(y, dtype=float), np.asarray(model.predict(X), dtype=float), weights)
@@ -86,8 +78,9 @@ class Judged:
         weights = None
         if self.weights is not None and other.weights is not None:
             weights = np.concatenate([self.weights, other.weights])
-        own = self.total / (self.total + other.total)
-        return Judged(both[0], both[1], own * self.constant + (1 - own) * other.constant, self.classes, ends, weights)
+        share = self.total / (self.total + other.total)
+        constant = share * self.constant + (1 - share) * other.constant
+        return Judged(both[0], both[1], constant, self.classes, ends, weights)
 
     @property
     def total(self) -> float:
@@ -143,21 +136,21 @@ def score(judged: Judged) -> float:
 
 def balanced_accuracy(judged: Judged) -> float:
     """Accuracy within each class, mean over the classes that occur."""
-    classes = (judged.resampled(np.flatnonzero(judged.truth == place)) for place in np.unique(judged.truth))
-    return float(np.mean([own.mean(own.answers.argmax(axis=1) == own.truth) for own in classes if own.total > 0]))
+    rows = (judged.resampled(np.flatnonzero(judged.truth == label)) for label in np.unique(judged.truth))
+    return float(np.mean([each.mean(each.answers.argmax(axis=1) == each.truth) for each in rows if each.total > 0]))
 
 
 def auc(judged: Judged) -> float:
     """Chance that a row of a class is ranked above one of another class, mean over the classes that occur."""
     areas = []
-    for place in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
-        own = judged.truth == place
-        if 0 < judged.mean(own) < 1:
-            areas.append(_area(own, judged.answers[:, place], judged.weights))
+    for label in range(1, judged.classes) if judged.classes == 2 else range(judged.classes):
+        of_class = judged.truth == label
+        if 0 < judged.mean(of_class) < 1:
+            areas.append(_area(of_class, judged.answers[:, label], judged.weights))
     return float(np.mean(areas)) if areas else 0.5
 
 
-def _area(own: Array, answers: Array, weights: Array | None) -> float:
+def _area(of_class: Array, answers: Array, weights: Array | None) -> float:
     """The weight of pairs that are ranked rightly, of all pairs of one row with the class and one without; ties half.
 
     scikit-learn says the same, and checks so much that hundreds of draws of the rows would take seconds.
@@ -165,16 +158,13 @@ def _area(own: Array, answers: Array, weights: Array | None) -> float:
     order = np.argsort(answers)
     ranked, weight = answers[order], np.ones(len(answers)) if weights is None else weights[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
-    within = np.add.reduceat(np.where(own[order], weight, 0.0), starts)
-    without = np.add.reduceat(np.where(own[order], 0.0, weight), starts)
+    within = np.add.reduceat(np.where(of_class[order], weight, 0.0), starts)
+    without = np.add.reduceat(np.where(of_class[order], 0.0, weight), starts)
     return float(within @ (np.cumsum(without) - without / 2) / (within.sum() * without.sum()))
 
 
 CRITERIA: dict[str, Callable[[Judged], float]] = {
-    "loss": loss,
-    "auc": auc,
-    "score": score,
-    "balanced_accuracy": balanced_accuracy,
+    criterion.__name__: criterion for criterion in (loss, auc, score, balanced_accuracy)
 }
 
 
@@ -248,17 +238,17 @@ class Allowance:
         if len(judged.ends) < 2:
             return of_rows
         parts = zip(self.free.by_training(), judged.by_training(), strict=True)
-        between = float(np.var([replace(self, free=free).excess(own) for free, own in parts], ddof=1))
+        between = float(np.var([replace(self, free=free).excess(fold) for free, fold in parts], ddof=1))
         return float(np.sqrt(of_rows**2 + max(0.0, between - len(judged.ends) * of_rows**2)))
 
     def _error_of_rows(self, judged: Judged) -> float:
-        """All three predictors answer the same rows."""
         n = len(judged.truth)
         if n < 2:
             return np.inf
         if self.criterion == "loss":
-            own, free, constant = (each.losses() for each in (judged, self.free, self.free.of_constant()))
-            return judged.standard_error(own - free - self.tolerance * (constant - free))
+            # All three predictors answer the same rows.
+            losses, free, constant = (each.losses() for each in (judged, self.free, self.free.of_constant()))
+            return judged.standard_error(losses - free - self.tolerance * (constant - free))
         generator = np.random.default_rng(0)
         draws = (generator.integers(n, size=n) for _ in range(_RESAMPLES))
         return float(np.std([replace(self, free=self.free.resampled(d)).excess(judged.resampled(d)) for d in draws]))
@@ -270,29 +260,6 @@ def rows_of(X: Any, y: Any, rows: Array) -> tuple[Any, Any]:
     return take(X, rows), y.take(rows) if isinstance(y, ExtensionArray) else take(y, rows)
 
 
-def split_rows(
-    X: Any, y: Any, share: float, random_state: Any, labels: Any = None
-) -> tuple[np.ndarray, np.ndarray]:  # positions
-    """Return the rows to train on and a share of the rows to judge on, in equal parts of each label.
-
-    Copies of a row stay together.
-    """
-    return _split(_copies(X, y), share, random_state, labels)
-
-
-def _split(copies: np.ndarray, share: float, random_state: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.model_selection import train_test_split
-
-    if positive(share, "The share of rows that judge") >= 1:
-        raise InputError(f"The share of rows that judge must be below 1, got {share!r}; pass for example 0.2.")
-    alone, labels = _without_copies(copies, labels)
-    with in_one_sentence(f"{len(copies)} training rows cannot be split", "pass more rows"):
-        train, judge = train_test_split(
-            np.arange(len(alone)), test_size=share, random_state=random_state, stratify=labels
-        )
-    return _with_copies(copies, alone, train), _with_copies(copies, alone, judge)
-
-
 def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
     """Return for each row the first that it is a copy of, and warn where there are any."""
     n, table, target = refuse_other_rows(X, y), as_frame(X), as_frame(y)
@@ -302,28 +269,17 @@ def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
         with in_one_sentence(*_NO_ROWS):
             target = pd.DataFrame(np.asarray(y, dtype=None if hasattr(y, "dtype") else object))
     both = [
-        part.set_axis([f"{side}{place}" for place in range(part.shape[1])], axis=1).reset_index(drop=True)
+        part.set_axis([f"{side}{number}" for number in range(part.shape[1])], axis=1).reset_index(drop=True)
         for side, part in (("x", table), ("y", target))
     ]
     groups = copy_groups(pd.concat(both, axis=1))
-    copied = int((groups != np.arange(len(groups))).sum())
-    if copied:
+    if copied := int((groups != np.arange(len(groups))).sum()):
         warnings.warn(
             f"{copied} of {len(groups)} rows are copies of others; copies stay on one side of every split.",
             CopiesWarning,
             stacklevel=4,
         )
     return groups
-
-
-def _without_copies(copies: np.ndarray, labels: Any) -> tuple[np.ndarray, Any]:
-    """Return a row of each group of copies, with the labels of these rows."""
-    alone = np.unique(copies)
-    return alone, labels if labels is None or len(alone) == len(copies) else np.asarray(labels)[alone]
-
-
-def _with_copies(copies: np.ndarray, alone: np.ndarray, picked: np.ndarray) -> np.ndarray:  # positions
-    return picked if len(alone) == len(copies) else np.flatnonzero(np.isin(copies, alone[picked]))
 
 
 def refuse_other_rows(X: Any, y: Any) -> int:
@@ -337,27 +293,44 @@ def refuse_other_rows(X: Any, y: Any) -> int:
     return int(n)
 
 
+def split_rows(
+    X: Any, y: Any, share: float, random_state: Any, labels: Any = None
+) -> tuple[np.ndarray, np.ndarray]:  # positions
+    """Return the rows to train on and a share of the rows to judge on, in equal parts of each label."""
+    return judging_splits(X, y, share, random_state, labels, folds=1)[0]
+
+
 def judging_splits(
-    X: Any, y: Any, share: float, random_state: Any, labels: Any, folds: int | None, usual: int
+    X: Any, y: Any, share: float, random_state: Any, labels: Any, folds: int | None, usual: int = 1
 ) -> list[tuple[np.ndarray, np.ndarray]]:  # positions
     """Return rows to train on and rows to judge on: one split with a share of the rows, or one per fold.
 
     Where the number of folds is left open, many rows are split once; of few, every row judges in its turn. Copies of
     a row stay together.
     """
-    copies = _copies(X, y)
-    split = _split(copies, share, random_state, labels)
-    if folds is None:
-        folds = usual if len(copies) < _ROWS_FOR_ONE_SPLIT else 1
-    if whole(folds, "cv", minimum=1) == 1:
-        return [split]
-    from sklearn.model_selection import KFold, StratifiedKFold
+    # Only here: it takes memory, and most trainings have no use for it.
+    from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-    kind = KFold if labels is None else StratifiedKFold
-    with in_one_sentence(f"{len(copies)} training rows cannot be split", "pass more rows, or cv=1"):
-        alone, labels = _without_copies(copies, labels)
-        cut = list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(len(alone)), labels))
-    return [(_with_copies(copies, alone, train), _with_copies(copies, alone, judge)) for train, judge in cut]
+    copies = _copies(X, y)
+    n = len(copies)
+    if positive(share, "The share of rows that judge") >= 1:
+        raise InputError(f"The share of rows that judge must be below 1, got {share!r}; pass for example 0.2.")
+    # One row of each group of copies is drawn for all of them.
+    alone = np.unique(copies)
+    labels = labels if labels is None or len(alone) == n else np.asarray(labels)[alone]
+    with in_one_sentence(f"{n} training rows cannot be split", "pass more rows"):
+        cut = [train_test_split(np.arange(len(alone)), test_size=share, random_state=random_state, stratify=labels)]
+    if folds is None:
+        folds = usual if n < _ROWS_FOR_ONE_SPLIT else 1
+    if whole(folds, "cv", minimum=1) > 1:
+        kind = KFold if labels is None else StratifiedKFold
+        with in_one_sentence(f"{n} training rows cannot be split", "pass more rows, or cv=1"):
+            cut = list(kind(folds, shuffle=True, random_state=random_state).split(np.zeros(len(alone)), labels))
+
+    def with_copies(picked: np.ndarray) -> np.ndarray:
+        return picked if len(alone) == n else np.flatnonzero(np.isin(copies, alone[picked]))
+
+    return [(with_copies(train), with_copies(judge)) for train, judge in cut]
 
 
 def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tensor, torch.Tensor]:  # positions

@@ -27,7 +27,6 @@ from ciplearn.learning.invariance import Invariance
 _NO_MATTER = ("gamma", "random_state", "checkpoint", "device", "verbose")
 
 _ALWAYS_MEASURED = ("loss", "score", "penalty")
-_OWN_COLUMNS = ("gamma", "seed", "digest", *_ALWAYS_MEASURED)
 
 DEFAULT_GAMMAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -55,11 +54,9 @@ def frontier(
         With its roles; gamma and random_state are replaced.
     X, y
         Training rows; of these, ``test_fraction`` is held out unless ``test`` is given.
-    gammas : iterable of float
-    seeds : iterable of int
+    gammas, seeds : iterable
     test : pair (X, y), optional
         Rows to measure on.
-    test_fraction : float
     measures : mapping of name to callable, optional
         More to measure, from the fitted model: for example
         ``{"vcf": lambda m: variance_of_counterfactuals(m, scm, rows, protected=["A"]).value}``.
@@ -104,55 +101,53 @@ def frontier(
     if not all(isinstance(name, str) and callable(measure) for name, measure in asked.items()):
         raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
     for name in asked:
-        if name in _OWN_COLUMNS or name.endswith("_error"):
+        if name in ("gamma", "seed", "digest", *_ALWAYS_MEASURED) or name.endswith("_error"):
             raise InputError(f"measures names {name!r}, which is a column of every frontier; give it another name.")
     with contextlib.nullcontext() if file is None else held_sweep(file):
-        digest, kept = (None, []) if file is None else _kept(file, model, (X, y, *test), list(asked))
-        done = {(point.gamma, point.seed): point for point in kept}
+        digest, points = (None, []) if file is None else _written(file, model, (X, y, *test), list(asked))
+        done = {(point.gamma, point.seed): point for point in points}
         wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
         missing = [pair for pair in wanted if pair not in done]
-        points: Iterable[Point] = ()
+        trained: Iterable[Point] = ()
         if missing:
             prepared = Prepared.of(model, X, y)
-            points = _Sweep(prepared, test, prepared.judge(*test), asked).points(missing, n_jobs, engine, verbose)
-        for point in tqdm(points, total=len(missing), disable=not verbose, unit="fit"):
+            trained = _Sweep(prepared, test, prepared.judge(*test), asked).points(missing, n_jobs, engine, verbose)
+        for point in tqdm(trained, total=len(missing), disable=not verbose, unit="fit"):
             done[point.gamma, point.seed] = point
             if file is not None:
                 append_points(file, [point], list(point.measures), digest)
     return Frontier(tuple(done[pair] for pair in wanted))
 
 
-def _kept(
+def _written(
     file: str | os.PathLike[str], model: CIPEstimator, rows: tuple[Any, ...], measures: list[str]
 ) -> tuple[str | None, list[Point]]:
     """Return the digest to write with further trainings, and those that the file holds.
 
     A file from before digests gets none, and is trusted.
     """
-    held = read_sweep(file)
+    sweep = read_sweep(file)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NO_MATTER}
     digest = digest_of(type(model), parameters, rows)
-    if held.measures is not None:
-        own = [name for name in held.measures if name not in _ALWAYS_MEASURED]
-        if own != [name for name in measures if name not in _ALWAYS_MEASURED]:
+    if sweep.measures is not None:
+        held, asked = ([name for name in names if name not in _ALWAYS_MEASURED] for names in (sweep.measures, measures))
+        if held != asked:
             raise InputError(
-                f"{file} holds the measures {own}, got {measures}; pass the same ones, name another file, or delete "
+                f"{file} holds the measures {held}, got {measures}; pass the same ones, name another file, or delete "
                 f"this one."
             )
-        if held.digests is None:
-            return None, held.points
-        if held.digests - {digest}:
+        if sweep.digests is None:
+            return None, sweep.points
+        if sweep.digests - {digest}:
             raise InputError(
                 f"{file} holds trainings of another model or on other rows, which of these is not known; name another "
                 f"file, or delete this one."
             )
-    return digest, held.points
+    return digest, sweep.points
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """Trainings on the same rows, measured on the same others."""
-
     prepared: Prepared
     test: tuple[Any, Any]
     judge: Invariance | None
@@ -166,10 +161,8 @@ class _Sweep:
             return engine.each(self.trained, pairs)
         if self.prepared.can_stack and self.prepared.rows.device.type == "cuda":
             return map(self.measured, pairs, self.prepared.stacked(pairs, verbose=verbose))
-        points: Iterable[Point] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            map(delayed(self.trained), pairs)
-        )
-        return points
+        parallel: Any = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        return parallel(map(delayed(self.trained), pairs))
 
     def trained(self, pair: tuple[float, int]) -> Point:
         """Train once, on one thread: two threads on two busy cores are many times slower."""
@@ -181,7 +174,6 @@ class _Sweep:
             torch.set_num_threads(threads)
 
     def measured(self, pair: tuple[float, int], fitted: Any) -> Point:
-        """Measure a fitted estimator."""
         judged = Judged.of(fitted, *self.test)
         values = {"loss": loss(judged), "score": score(judged)}
         if self.judge is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
 from operator import attrgetter
 from typing import Any, Self
 
@@ -23,11 +25,8 @@ from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
 from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 
-# A penalty has levelled off unless ten times the gamma lowers it to less than this share.
-_STILL_FALLS = 0.9
-
-# With fewer rows than this, a single split would leave too few to judge by.
-_FOLDS = 5
+# A penalty has levelled off unless ten times the gamma lowers it to less than this share; folds of few rows.
+_STILL_FALLS, _FOLDS = 0.9, 5
 
 
 @dataclass(eq=False, repr=False)
@@ -47,10 +46,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         gamma that meets it is sought.
     scoring : "loss", "auc", "score", "balanced_accuracy" or "penalty", optional
         What the tolerance is about; the loss by default: squared error, or log loss.
-    low, high : float
-        Ends of the search.
-    max_trials : int
-        The largest number of gammas to try.
+    low, high, max_trials
+        Ends of the search, and the largest number of gammas to try.
     validation_fraction : float
         Share of the rows that judge where there is one split; training never sees them.
     cv : int, optional
@@ -61,19 +58,15 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     verbose : bool or progress bar
         Show a bar, or count trainings on one that is passed.
     random_state : int, Generator, RandomState or None
-        Of the splits.
-    measure, folds
-        Former names of ``scoring`` and ``cv``.
+        Of the splits. ``measure`` and ``folds`` are former names of ``scoring`` and ``cv``.
 
     Attributes
     ----------
     best_gamma_ : float
         0 if even the smallest gamma is beyond the tolerance.
     best_estimator_ : estimator
-    base_score_ : float
-        What is scored, without a penalty.
-    explained_ : float
-        How much better than a constant the unconstrained predictor is.
+    base_score_, explained_ : float
+        What is scored without a penalty, and how much better than a constant that predictor is.
     frontier_ : Frontier
         Every gamma that was tried, 0 included: loss, score, penalty and what is scored on the rows that judge.
     models_ : mapping from gamma to estimator
@@ -119,14 +112,10 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         measure = checked_criterion(scoring, classifier=is_classifier(self.estimator), further=("penalty",))
         whole(self.max_trials, "max_trials", minimum=2)
         check_flags(self, "refit")
-        own = hasattr(self.verbose, "update")
-        bar = self.verbose if own else tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma")
-        try:
+        passed = nullcontext(self.verbose) if hasattr(self.verbose, "update") else None
+        with passed or tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma") as bar:
             trials = _Trials(self, X, y, sample_weight, measure, cv, bar)
             choice = trials.within_bound() if measure == "penalty" else trials.within_tolerance()
-        finally:
-            if not own:
-                bar.close()
         if choice.remark:
             warnings.warn(choice.remark, NothingGainedWarning, stacklevel=2)
         self.best_gamma_, self.remark_ = choice.gamma, choice.remark
@@ -180,9 +169,8 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, getattr(inner, name))
         return tags
 
 
@@ -215,17 +203,14 @@ class _Trials:
             self.folds.append((prepared, (*judging, others), prepared.judge(*judging)))
 
     def measured(self, gamma: float) -> dict[str, float]:
-        """Train at a gamma and judge."""
-        judged, penalties = None, []
+        folds, penalties = [], []
         for prepared, (X, y, weights), penalty in self.folds:
             model = prepared.trained(gamma)
-            own = Judged.of(model, X, y, weights)
-            judged = own if judged is None else judged.joined(own)
+            folds.append(Judged.of(model, X, y, weights))
             self.models.setdefault(gamma, model)
             if penalty is not None:
                 penalties.append(model.penalty_value(X, penalty=penalty))
-        assert judged is not None
-        self.judged[gamma] = judged
+        judged = self.judged[gamma] = reduce(Judged.joined, folds)
         wanted = dict.fromkeys(["loss", "score", *([self.measure] if self.measure in CRITERIA else [])])
         measures = {name: CRITERIA[name](judged) for name in wanted}
         if penalties:
@@ -236,7 +221,6 @@ class _Trials:
         return measures
 
     def within_tolerance(self) -> ChosenGamma:
-        """Train without a penalty, then bisect for the largest gamma within a tolerance."""
         search = self.search
         tolerance = non_negative(search.tolerance, "tolerance")
         self.measured(0.0)
@@ -256,7 +240,6 @@ class _Trials:
         return largest_allowed_gamma(excess, lambda value: value <= 0, search.low, search.high, search.max_trials)
 
     def within_bound(self) -> ChosenGamma:
-        """Bisect for the smallest gamma whose penalty meets a bound."""
         search = self.search
         low, high, bound = search.low, search.high, positive(search.tolerance, "tolerance")
         if self.folds[0][0].estimator.route_ == NO_ROUTE:
@@ -272,8 +255,7 @@ class _Trials:
             # Does the penalty still fall where the interval ends?
             near = max(low, high / 10)
             penalties[near] = self.measured(near)["penalty"]
-        meeting = [gamma for gamma, penalty in penalties.items() if penalty <= bound]
-        if meeting:
+        if meeting := [gamma for gamma, penalty in penalties.items() if penalty <= bound]:
             return ChosenGamma(min(meeting), "")
         falls = penalties[high] < _STILL_FALLS * penalties[near]
         remark = (

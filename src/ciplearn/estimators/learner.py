@@ -1,4 +1,4 @@
-"""What finds the function behind a prediction: a network, trees, a linear model; they stand in the room `learners`."""
+"""What finds the function behind a prediction, such as a network or a linear model; and the keywords of estimators."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from torch import nn
 
-from ciplearn._core.arguments import one_of
+from ciplearn._core.arguments import check_flags, entries, one_of, positive, whole
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.causal import CausalGraph
-from ciplearn.estimators.roles import Columns
+from ciplearn.estimators.networks import Perceptron, widths_of
+from ciplearn.estimators.problem import Columns
 from ciplearn.learning import Fit, Rows, TrainingRows, TrainingSettings
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Keywords of `CIPEstimator` that a learner has as settings.
-NETWORK_KEYWORDS = (
-    *("hidden", "epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "early_stopping"),
-    *("validation_fraction", "patience", "device", "mixed_precision"),
-)
+_USUAL_STRENGTH = 1.0  # of logistic regression, where a class has too few rows for each fold to see it
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,7 @@ class Training:
 
     def fit(self) -> Fit:
         """Let the estimator's learner train; without one it is a network."""
-        learner = self.estimator.learner
-        return self.by_gradients() if learner is None else learner.trained(self)
+        return (self.estimator.learner or Network()).trained(self)
 
     def table(self, name: str) -> tuple[Array, Array | None]:  # (n, width), (n,)
         """The encoded table and the rows' weights; a learner of this name refuses what only a network takes."""
@@ -114,18 +110,141 @@ class Learner(ABC):
     def estimator(self, task: str, random_state: Any = None, **more: Any) -> CIPEstimator:
         """Return an estimator, not yet fitted, that predicts from all columns and is penalised for nothing.
 
-        Parameters
-        ----------
-        task : "regression" or "classification"
-        random_state : int, numpy Generator, RandomState or None
-        **more
-            Further parameters of `CIPRegressor`, such as ``missing="impute"``.
+        ``task``: "regression" or "classification"; ``more``: keywords of `CIPRegressor`, such as ``missing="impute"``.
         """
         from ciplearn.estimators import CIPClassifier, CIPRegressor
 
         one_of(task, "task", (REGRESSION, CLASSIFICATION))
         kind = CIPClassifier if task == CLASSIFICATION else CIPRegressor
         return kind(**{"learner": self, "gamma": 0.0, "random_state": random_state, **more})
+
+
+@dataclass(frozen=True)
+class Network(Learner):
+    """Fully connected layers, trained with Adam.
+
+    Parameters
+    ----------
+    hidden : sequence of int
+        Widths of the hidden layers.
+    epochs, batch_size, learning_rate, weight_decay
+        Of the training with Adam.
+    schedule : "cosine" or "constant"
+        Whether the learning rate goes down to zero over the epochs.
+    early_stopping, validation_fraction, patience
+        Hold out rows, stop when the objective on them has not improved for ``patience`` epochs, return to the best.
+    device : str
+        ``"auto"``, ``"cpu"``, ``"cuda"``.
+    mixed_precision : bool
+        Run the network in bfloat16 where torch deems it safe.
+
+    Examples
+    --------
+    >>> from ciplearn import CIPRegressor, datasets
+    >>> from ciplearn.learners import Network
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> model = CIPRegressor(learner=Network(hidden=(8,), epochs=2), random_state=0)
+    >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
+    (100,)
+    """
+
+    name: ClassVar[str] = "network"
+    is_network: ClassVar[bool] = True
+
+    hidden: Any = (64, 64)
+    epochs: int = 100
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.0
+    schedule: str = "cosine"
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 10
+    device: str = "auto"
+    mixed_precision: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(self, "early_stopping", "mixed_precision")
+        object.__setattr__(self, "hidden", widths_of(self.hidden))
+
+    def trained(self, training: Training) -> Fit:
+        """Train in the usual loop."""
+        return training.by_gradients()
+
+
+@dataclass(frozen=True)
+class Linear(Learner):
+    """Ŷ = w·x + c: ridge regression of numbers, logistic regression of labels.
+
+    With a penalty on the predictions the same function is trained by gradients, with the estimator's settings.
+
+    Parameters
+    ----------
+    strengths : sequence of float
+        Weights of ‖w‖² to choose from, by the error on rows left out.
+    folds : int
+        In how many parts rows of labels are left out in turn; of numbers each row is.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets
+    >>> from ciplearn.learners import Linear
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> model = Linear().estimator("regression").fit(table.drop(columns="Y"), table["Y"])
+    >>> model.predict(table).shape
+    (100,)
+    """
+
+    name: ClassVar[str] = "linear"
+    hidden: ClassVar[tuple[int, ...]] = ()
+    device: ClassVar[str] = "cpu"
+    early_stopping: ClassVar[bool] = False
+
+    strengths: Any = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    folds: int = 4
+
+    def __post_init__(self) -> None:
+        whole(self.folds, "folds", minimum=2)
+        named = entries(self.strengths)
+        if not named:
+            raise InputError(f"strengths must be numbers to choose from, got {self.strengths!r}; pass for example [1].")
+        object.__setattr__(self, "strengths", tuple(positive(one, "Each of the strengths") for one in named))
+
+    def trained(self, training: Training) -> Fit:
+        """Solve for the weights."""
+        if training.is_penalised:
+            return training.by_gradients()
+        inputs, weights = training.table(self.name)
+        target = training.split.rows.target
+        if is_classifier(training.estimator):
+            solved = self._logistic(inputs, target.numpy(), weights, training.settings.seed)
+        else:
+            from sklearn.linear_model import RidgeCV
+
+            solved = RidgeCV(self.strengths).fit(inputs, target.double().numpy(), sample_weight=weights)
+        coefficients = np.atleast_2d(solved.coef_)
+        # The default network without hidden layers.
+        made = Perceptron(coefficients.shape[1], (), len(coefficients)).double()
+        layer: Any = made.layers[0]
+        layer.weight = nn.Parameter(torch.from_numpy(coefficients))
+        layer.bias = nn.Parameter(torch.from_numpy(np.atleast_1d(solved.intercept_)))
+        return training.fitted(made.float().eval())
+
+    def _logistic(self, inputs: Array, labels: Array, weights: Array | None, seed: int) -> Any:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+        model = LogisticRegression(C=1 / _USUAL_STRENGTH, max_iter=2000)
+        if np.bincount(labels).min() >= self.folds and len(self.strengths) > 1:
+            folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed)
+            choices = {"C": [1 / one for one in self.strengths]}
+            search = GridSearchCV(model, choices, scoring="neg_log_loss", cv=folds, refit=False)
+            model.set_params(**search.fit(inputs, labels, sample_weight=weights).best_params_)
+        return model.fit(inputs, labels, sample_weight=weights)
+
+
+# Keywords of estimators and baselines that a learner has as settings.
+NETWORK_KEYWORDS = tuple(field.name for field in fields(Network))
 
 
 @dataclass(eq=False, repr=False)
@@ -140,17 +259,17 @@ class EstimatorKeywords(BaseEstimator):
     _: KW_ONLY
     missing: str = "error"
     module: nn.Module | Callable[[], nn.Module] | None = None
-    hidden: Sequence[int] = (64, 64)
-    epochs: int = 100
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.0
-    schedule: str = "cosine"
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    patience: int = 10
-    device: str = "auto"
-    mixed_precision: bool = False
+    hidden: Sequence[int] = Network.hidden
+    epochs: int = Network.epochs
+    batch_size: int = Network.batch_size
+    learning_rate: float = Network.learning_rate
+    weight_decay: float = Network.weight_decay
+    schedule: str = Network.schedule
+    early_stopping: bool = Network.early_stopping
+    validation_fraction: float = Network.validation_fraction
+    patience: int = Network.patience
+    device: str = Network.device
+    mixed_precision: bool = Network.mixed_precision
     verbose: bool = False
     random_state: Any = None
     learner: Learner | None = None
@@ -173,10 +292,9 @@ def check_learner(estimator: CIPEstimator) -> None:
         return
     if not isinstance(learner, Learner):
         raise InputTypeError(f"learner must be a learner, got {learner!r}; pass for example Network() or Boosted().")
-    for each in fields(EstimatorKeywords):
-        value = getattr(estimator, each.name)
-        if each.name in NETWORK_KEYWORDS and value != each.default:
+    for name in NETWORK_KEYWORDS:
+        if (value := getattr(estimator, name)) != getattr(Network, name):
             raise InputError(
-                f"{each.name}={value!r} was passed beside a learner, which has settings of its own; pass settings of a "
-                f"network as learner=Network({each.name}=...)."
+                f"{name}={value!r} was passed beside a learner, which has settings of its own; pass settings of a "
+                f"network as learner=Network({name}=...)."
             )

@@ -1,43 +1,32 @@
-"""The default network, the invariant path beside a network, networks of users' own; how they are asked, and go on."""
+"""What an estimator predicts with: layers, an invariant path beside them, trees, mixtures; and how they are asked."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ciplearn._core.arguments import entries, whole
-from ciplearn._core.encoding import TableEncoding
-from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
-from ciplearn._core.tensors import torch_seeded
-from ciplearn._core.wording import as_list
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.estimators.tables import FurtherInputs
-from ciplearn.estimators.trees import Trees
 
-if TYPE_CHECKING:
-    from ciplearn.estimators.base import CIPEstimator
+Array = np.ndarray[Any, Any]
 
-
-# Rows per piece of an input, rows per ramp of all inputs together, most pieces of an input, and rows that their ends
-# are read off.
+# Rows per piece of an input, rows per ramp of all inputs, most pieces of an input, rows that their ends are read off.
 _ROWS_PER_PIECE, _ROWS_PER_RAMP, _MOST_PIECES, _ROWS_READ = 200, 20, 32, 50_000
+_MOST_WEIGHTS = 100_000_000  # networks with more weights would fill the memory
+_ROWS_AT_ONCE = 512  # rows predicted at a time: the ramps of a row are hundreds of numbers
 
-# Networks with more weights would fill the memory.
-_MOST_WEIGHTS = 100_000_000
-
-# Rows predicted at a time: the ramps of a row are hundreds of numbers.
-_ROWS_AT_ONCE = 512
-
-# Columns, levels or classes that a refusal names.
-_NAMED = 12
+# No row goes right of it. Infinity would do the same, but is no weight of a sound model.
+LEAF = float(np.finfo(np.float64).max)
+_DEEPEST = 256  # trees that are deeper come from a file that was changed
 
 
 class Ramps(nn.Module):
@@ -66,17 +55,16 @@ class Ramps(nn.Module):
         """
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:_ROWS_READ]
         read = inputs[order.to(inputs.device)].double().cpu().numpy()
-        values = {place: np.unique(column) for place, column in enumerate(read.T)}
-        numbers = {place: found for place, found in values.items() if len(found) > 2}
+        numbers = {number: ends for number, column in enumerate(read.T) if len(ends := np.unique(column)) > 2}
         n = len(inputs)
         pieces = min(_MOST_PIECES, n // _ROWS_PER_PIECE, n // (_ROWS_PER_RAMP * max(1, len(numbers))))
         source, start, length = [], [], []
-        for place, ends in numbers.items() if pieces > 1 else ():
+        for column, ends in numbers.items() if pieces > 1 else ():
             if len(ends) > pieces + 1:
-                of_rows = np.quantile(read[:, place], np.linspace(0, 1, pieces + 1))
+                of_rows = np.quantile(read[:, column], np.linspace(0, 1, pieces + 1))
                 of_values = np.quantile(ends, np.linspace(0, 1, pieces // 2 + 1))
                 ends = np.unique(np.concatenate([of_rows, of_values]))
-            source += [place] * (len(ends) - 1)
+            source += [column] * (len(ends) - 1)
             start += ends[:-1].tolist()
             length += np.diff(ends).tolist()
         return cls(source, start, length)
@@ -87,6 +75,14 @@ class Ramps(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_inputs + ramps)
         """Put the ramps beside the inputs."""
         return torch.cat([inputs, ((inputs[:, self.source] - self.start) / self.length).clamp(0, 1)], dim=1)
+
+
+def widths_of(hidden: Any) -> tuple[Any, ...]:
+    """Read the widths of hidden layers."""
+    widths = entries(hidden)
+    if widths is None:
+        raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
+    return tuple(widths)
 
 
 def check_size(widths: Sequence[int], what: str) -> None:
@@ -126,10 +122,7 @@ class Perceptron(nn.Module):
     ) -> None:
         super().__init__()
         self.n_inputs = n_inputs
-        widths = entries(hidden)
-        if widths is None:
-            raise InputTypeError(f"hidden must be a sequence of widths, got {hidden!r}; pass for example (64, 64).")
-        self.hidden: tuple[int, ...] = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths)
+        self.hidden = tuple(whole(width, "Each width in hidden", minimum=1) for width in widths_of(hidden))
         # Without a hidden layer the function is linear, and is meant to be.
         self.ramps = ramps if ramps is not None and len(ramps) and self.hidden else None
         self.n_outputs = n_outputs
@@ -176,6 +169,98 @@ class InvariantPath(nn.Module):
         return self.path(table[:, self.places]) + self.rest(table, *further)
 
 
+@dataclass(frozen=True)
+class Tree:
+    """One tree: node 0 is the root, the right child stands behind the left one, and a leaf leads to itself.
+
+    A row goes left where its feature is at most the threshold, which is `LEAF` in a leaf.
+    """
+
+    feature: Array  # (nodes,) each
+    threshold: Array
+    left: Array
+    value: Array
+
+    def leaves(self, rows: Array) -> Array:  # (n, features) -> (n,)
+        """Return the leaf of each row."""
+        node, every = np.zeros(len(rows), dtype=np.int64), np.arange(len(rows))
+        while True:
+            reached = self.left[node] + (rows[every, self.feature[node]] > self.threshold[node])
+            if np.array_equal(reached, node):
+                return node
+            node = reached
+
+
+class Trees(nn.Module):
+    """Ŷ = base + the sum of the trees' values at a row's leaves; nodes stand in one array, each behind its parent."""
+
+    feature: Tensor
+    threshold: Tensor
+    left: Tensor
+    value: Tensor
+    root: Tensor
+    output: Tensor
+    base: Tensor
+
+    def __init__(self, n_inputs: int, n_nodes: int, n_trees: int, n_outputs: int) -> None:
+        super().__init__()
+        self.n_inputs = n_inputs
+        for name, size in (("feature", n_nodes), ("left", n_nodes), ("root", n_trees), ("output", n_trees)):
+            self.register_buffer(name, torch.zeros(size, dtype=torch.int64))
+        for name, size in (("threshold", n_nodes), ("value", n_nodes), ("base", n_outputs)):
+            self.register_buffer(name, torch.zeros(size, dtype=torch.float64))
+        self._depth = 0
+        self.register_load_state_dict_post_hook(_settle)
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], output: Sequence[int], base: Sequence[float], n_inputs: int) -> Trees:
+        """Join trees, each of which adds to one output."""
+        sizes = [len(tree.value) for tree in trees]
+        root = np.cumsum([0, *sizes])[:-1]
+        state = {
+            name: np.concatenate([getattr(tree, name) for tree in trees] or [np.zeros(0)])
+            for name in ("feature", "threshold", "left", "value")
+        }
+        state |= {"left": state["left"] + np.repeat(root, sizes), "root": root}
+        state |= {"output": np.array(output), "base": np.array(base)}
+        made = cls(n_inputs, sum(sizes), len(trees), len(base))
+        made.load_state_dict({name: torch.from_numpy(part).to(getattr(made, name)) for name, part in state.items()})
+        return made.eval()
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Inputs, nodes, trees and outputs, from which an empty one is made."""
+        return self.n_inputs, len(self.value), len(self.root), len(self.base)
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (b, n_inputs) -> (b, n_outputs)
+        """Walk every row down every tree."""
+        if inputs.shape[1] != self.n_inputs:
+            raise ValueError(f"trees on {self.n_inputs} inputs, got {inputs.shape[1]}")
+        inputs = inputs.double()
+        node = self.root.expand(inputs.shape[0], -1)
+        for _ in range(self._depth):
+            node = self.left[node] + (inputs.gather(1, self.feature[node]) > self.threshold[node])
+        return self.base.expand(inputs.shape[0], -1).index_add(1, self.output, self.value[node])
+
+
+def _settle(trees: Trees, _: Any) -> None:
+    """Count the steps of the longest walk; refuse nodes that no walk could end in."""
+    n_inputs, n_nodes, _, n_outputs = trees.shape
+    last = trees.left + (trees.threshold < LEAF)
+    if (trees.left < torch.arange(n_nodes, device=last.device)).any() or torch.isnan(trees.threshold).any():
+        raise ValueError("trees with a node that leads back")
+    whole = (trees.feature, n_inputs), (last, n_nodes), (trees.root, n_nodes), (trees.output, n_outputs)
+    if any(((part < 0) | (part >= most)).any() for part, most in whole):
+        raise ValueError("trees with a node, a feature or an output that is none")
+    if not (torch.isfinite(trees.value).all() and torch.isfinite(trees.base).all()):
+        raise ValueError("trees with a value that is no number")
+    trees._depth, reached = 0, trees.root.unique()
+    while len(step := torch.cat([trees.left[reached], last[reached], reached]).unique()) > len(reached):
+        trees._depth, reached = trees._depth + 1, step
+        if trees._depth > _DEEPEST:
+            raise ValueError("trees that are too deep")
+
+
 class LineNetwork(nn.Module):
     """Ŷ = g(inputs that do not descend from A) + s (f(all inputs) − g), on the scale of the predictions.
 
@@ -197,10 +282,9 @@ class LineNetwork(nn.Module):
 
 
 class MeanNetwork(nn.Module):
-    """Ŷ = (f₁ + … + f_k) / k, on the scale of the predictions.
+    """Ŷ = (f₁ + … + f_k) / k; it varies with A, and with the chance of training, at most as they do on average.
 
-    The mean varies with A, and with the chance of training, at most as the networks do on average. Of ``labels``
-    probabilities are averaged, and returned as logits.
+    Of ``labels`` probabilities are averaged, and returned as logits.
     """
 
     def __init__(self, networks: Sequence[nn.Module], labels: bool) -> None:
@@ -243,8 +327,7 @@ class Constant(nn.Module):
         return self.values.expand(len(table), -1)
 
 
-# Networks that users did not write.
-OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork, Trees)
+OURS = (Perceptron, InvariantPath, LineNetwork, MeanNetwork, Trees)  # networks that users did not write
 
 
 def network_of(module: Any) -> nn.Module:
@@ -263,12 +346,6 @@ def network_of(module: Any) -> nn.Module:
             f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
         )
     return made
-
-
-def seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """Make a user's network from a seed; torch's own generator, from which its layers draw, is put back afterwards."""
-    with torch_seeded(seed):
-        return make()
 
 
 def device_of(module: nn.Module) -> torch.device:
@@ -295,31 +372,16 @@ def _in_double(module: nn.Module) -> nn.Module:
 
     Copying a network as a whole takes longer than asking it about some hundred rows.
     """
+
+    def doubled(part: Any) -> Any:
+        if isinstance(part, nn.Module):
+            return _in_double(part)
+        return part if part is None or not part.is_floating_point() else part.detach().double()
+
     made = copy.copy(module)
-    for kind, doubled in (("_parameters", _doubled), ("_buffers", _doubled), ("_modules", _in_double)):
-        parts = vars(module)[kind].items()
-        vars(made)[kind] = {name: None if part is None else doubled(part) for name, part in parts}
+    for kind in ("_parameters", "_buffers", "_modules"):
+        vars(made)[kind] = {name: doubled(part) for name, part in vars(module)[kind].items()}
     return made
-
-
-def _doubled(part: Tensor) -> Tensor:
-    return part.detach().double() if part.is_floating_point() else part
-
-
-@contextmanager
-def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
-    """Add to an error from inside a network what the network was called with."""
-    try:
-        yield
-    except CiplearnError:
-        raise
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        columns = ", ".join(f"{column.name} ({column.width})" for column in encoding.columns)
-        error.add_note(
-            f"The network was called with the encoded table, {encoding.width} columns wide: {columns}; and with "
-            f"{n_further} further inputs from tensors=."
-        )
-        raise
 
 
 def _linear(n_inputs: int, n_outputs: int, generator: torch.Generator | None) -> nn.Linear:
@@ -332,47 +394,3 @@ def _linear(n_inputs: int, n_outputs: int, generator: torch.Generator | None) ->
     bound = 1 / math.sqrt(n_inputs) if n_inputs else 0.0
     nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
     return layer
-
-
-@contextmanager
-def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
-    """Keep the last fit where the next one is refused; without a warm start there is nothing to keep.
-
-    Yields a function to call when the estimator knows its columns and its target, which refuses others than the last.
-    """
-    known = dict(vars(estimator))
-    if not estimator.warm_start or "module_" not in known:
-        yield lambda: None
-        return
-    try:
-        yield partial(_refuse_others, known, vars(estimator))
-    except (InputError, GraphError):
-        estimator.__dict__.clear()
-        estimator.__dict__.update(known)
-        raise
-
-
-def _refuse_others(known: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    last, own = _task(known), _task(found)
-    for what in last:
-        if last[what] != own[what]:
-            raise InputError(
-                f"A warm start goes on from a network whose {what} are {_shown(last[what])}, got {_shown(own[what])}; "
-                f"pass the same {what}, or warm_start=False."
-            )
-
-
-def _task(known: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What a network takes and says."""
-    columns = known["encoding_"].columns
-    task = {"inputs": [column.name for column in columns]}
-    task |= {f"values of {column.name!r}": list(getattr(column, "levels", ["numbers"])) for column in columns}
-    if "classes_" in known:
-        return task | {"classes": known["classes_"].tolist()}
-    outputs = len(known["target_low_"])
-    return task | {"outcomes": ["one number" if outputs == 1 else f"{outputs} numbers"]}
-
-
-def _shown(values: list[Any]) -> str:
-    more = [f"{len(values) - _NAMED} more"] if len(values) > _NAMED else []
-    return as_list([*map(str, values[:_NAMED]), *more])

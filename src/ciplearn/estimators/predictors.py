@@ -28,9 +28,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     Parameters
     ----------
     graph : CausalGraph, optional
-        Its verdict on the roles gives the independence to enforce.
-    outcome : str, optional
-        The node of the graph that y holds.
+        Its verdict on the roles gives the independence to enforce; ``outcome`` names the node that y holds.
     protected, context, inputs, adjustment : column names or positions, optional
         The roles of `CausalGraph.criterion`. Without a graph, ``protected`` and ``adjustment`` are taken as the
         independence Ŷ ⊥ protected | adjustment. The network sees ``inputs``.
@@ -55,7 +53,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     on_violation : "raise" or "warn"
         What to do where the graph does not certify the independence.
     missing : "error", "drop" or "impute"
-        What to do with missing values; see the user guide.
+        What to do with missing values.
     module : torch.nn.Module or function that returns one, optional
         A network of your own: takes the encoded inputs (and the tensors passed to `fit`), returns one column per
         output. An instance starts from the weights it has, a function makes fresh ones from the seed.
@@ -72,12 +70,10 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     checkpoint : path, optional
         Where to write unfinished training, and to find it after a kill.
     verbose : bool
-        Show a progress bar with loss, penalty and gamma.
     random_state : int, numpy Generator, RandomState or None
         Same seed, same bytes.
     learner : Learner, optional
-        What is trained, with its settings: `Network`, `Boosted` or `Linear` of `ciplearn.learners`; by default a
-        network with the settings above.
+        `Network`, `Boosted` or `Linear` of `ciplearn.learners`; by default a network with the settings above.
 
     Attributes
     ----------
@@ -85,9 +81,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     roles_ : Roles
         Inputs, independence and verdict.
     history_ : tuple of dict
-        Loss of each epoch, and the penalty where there was one to train with.
+        Loss of each epoch, and the penalty where there was one.
     gamma_, gamma_scale_ : float
-        What was used; the penalty's weight is their product.
+        The penalty's weight is their product.
 
     Examples
     --------
@@ -122,9 +118,9 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
 
     def _learn_summed_target(self, outcome: ColumnSum) -> None:
         if outcome.kind == CATEGORY:
-            found = "it holds labels" if outcome.stray is None else f"{outcome.stray[1]} holds {outcome.stray[0]!r}"
+            reason = "it holds labels" if outcome.stray is None else f"{outcome.stray[1]} holds {outcome.stray[0]!r}"
             raise InputError(
-                f"The target {outcome.name!r} cannot be used: {found}; pass finite numbers, or use CIPClassifier for "
+                f"The target {outcome.name!r} cannot be used: {reason}; pass finite numbers, or use CIPClassifier for "
                 f"labels."
             )
         self.target_is_flat_ = True
@@ -201,7 +197,7 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     def predict(self, X: Any, tensors: Sequence[Any] = ()) -> np.ndarray:
         """Return the most probable classes."""
-        best = self.predict_proba(X, tensors).argmax(axis=1)
+        best = self.predict_proba(X, tensors).argmax(axis=1)  # first: it refuses a model that is not fitted
         return self.classes_[best]
 
     def _read_target(self, y: Any) -> np.ndarray:

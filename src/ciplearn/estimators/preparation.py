@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import clone, is_classifier
@@ -29,11 +28,10 @@ from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, N
 from ciplearn._core.rows import as_seed
 from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.estimators.criteria import held_out
-from ciplearn.estimators.gamma_scale import gamma_units, is_relative
-from ciplearn.estimators.imagining import imagined_rows
 from ciplearn.estimators.learner import Training
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
-from ciplearn.estimators.roles import Roles
+from ciplearn.estimators.penalty_terms import gamma_units, imagined_rows, is_relative
+from ciplearn.estimators.problem import Roles
 from ciplearn.estimators.tables import (
     FurtherInputs,
     read_table,
@@ -44,7 +42,6 @@ from ciplearn.estimators.tables import (
     without_missing,
 )
 from ciplearn.learning import DatasetRows, Rows, TrainingRows, Validation, train
-from ciplearn.learning.ensemble import train_stacked
 from ciplearn.learning.invariance import (
     BatchDependence,
     CounterfactualVariance,
@@ -53,14 +50,13 @@ from ciplearn.learning.invariance import (
     Invariance,
     Worst,
 )
-from ciplearn.learning.loop import Fit
-from ciplearn.learning.settings import TrainingSettings, chosen_device
+from ciplearn.learning.settings import Fit, TrainingSettings, chosen_device
+from ciplearn.learning.stepper import train_stacked
 
 if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
-# What training is penalised for.
-INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"
+INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"  # what training is penalised for
 
 # What is done without a penalty: mixing with a predictor on unchanged inputs, or leaving the protected columns out.
 LINE, LEFT_OUT = "line", "left-out"
@@ -130,20 +126,25 @@ class Prepared:
         last = getattr(estimator, "module_", None) if estimator.warm_start else None
         penalised = settings.gamma > 0
 
-        def by_gradients(split: Split, own: TrainingSettings, place: int) -> Fit:
-            fresh = estimator._fresh_module(split.rows, own.seed, penalised=penalised) if last is None else last
+        def by_gradients(split: Split, settings: TrainingSettings, number: int) -> Fit:
+            fresh = estimator._fresh_module(split.rows, settings.seed, penalised=penalised) if last is None else last
             estimator.module_ = fresh.to(split.rows.device)
+            checkpoint = estimator.checkpoint
+            if checkpoint is not None and number:
+                # After a kill the networks before this one are trained anew, to the same end.
+                checkpoint = f"{os.fspath(checkpoint)}.{number}"
             try:
-                return self._fitted(estimator.module_, split, own, _numbered(estimator.checkpoint, place))
+                return self._fitted(estimator.module_, split, settings, checkpoint)
             except NumericalError:
                 estimator.module_.eval()
                 raise
 
+        path = estimator._path_places() if penalised else []
         fits = []
-        for place, split in enumerate(self.splits):
-            own = replace(settings, seed=settings.seed + place)
-            path = estimator._path_places() if penalised else []
-            fits.append(Training(estimator, split, own, path, partial(by_gradients, split, own, place)).fit())
+        for number, split in enumerate(self.splits):
+            seeded = replace(settings, seed=settings.seed + number)
+            in_loop = partial(by_gradients, split, seeded, number)
+            fits.append(Training(estimator, split, seeded, path, in_loop).fit())
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
@@ -151,7 +152,6 @@ class Prepared:
         return estimator
 
     def _fitted(self, module: nn.Module, split: Split, settings: TrainingSettings, checkpoint: Any = None) -> Fit:
-        """Train a network."""
         invariance = split.invariance if settings.gamma > 0 else None
         validation = split.validation
         if validation is not None and invariance is None:
@@ -172,11 +172,11 @@ class Prepared:
         if places:
             settings = replace(estimator._settings(estimator.preparation_seed_), gamma=0.0)
             fits = []
-            for place, split in enumerate(self.splits):
-                own, cut = replace(settings, seed=settings.seed + place), split.cut(places)
-                generator = torch.Generator().manual_seed(own.seed)
+            for number, split in enumerate(self.splits):
+                seeded, cut = replace(settings, seed=settings.seed + number), split.cut(places)
+                generator = torch.Generator().manual_seed(seeded.seed)
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
-                fits.append(Training(estimator, cut, own, (), partial(self._fitted, fresh, cut, own)).fit())
+                fits.append(Training(estimator, cut, seeded, (), partial(self._fitted, fresh, cut, seeded)).fit())
             path = mean_of([fit.module for fit in fits], is_classifier(estimator))
         line = []
         for share in shares:
@@ -206,17 +206,17 @@ class Prepared:
         fitted = [self.untrained(gamma, random_state=seed) for gamma, seed in pairs]
         settings = [one._settings() for one in fitted]
         trained = train_stacked(
-            [one._fresh_module(self.rows, own.seed) for one, own in zip(fitted, settings, strict=True)],
-            [own.gamma for own in settings],
+            [one._fresh_module(self.rows, each.seed) for one, each in zip(fitted, settings, strict=True)],
+            [each.gamma for each in settings],
             self.rows,
             fitted[0]._objective(),
             replace(settings[0], gamma_scale=self.gamma_scale),
             self.invariance,
             verbose=verbose,
         )
-        for one, own, fit in zip(fitted, settings, trained, strict=True):
+        for one, each, fit in zip(fitted, settings, trained, strict=True):
             one.module_, one.history_, one.n_iter_ = fit.module, fit.history, one.setting("epochs")
-            one.gamma_, one.gamma_scale_, one.trained_with_ = own.gamma, self.gamma_scale, one.get_params(deep=False)
+            one.gamma_, one.gamma_scale_, one.trained_with_ = each.gamma, self.gamma_scale, one.get_params(deep=False)
         return fitted
 
 
@@ -253,7 +253,17 @@ def prepare(
         (TableEncoding.of(table, one.right), TableEncoding.of(table, one.given)) for one in roles.statements
     )
     device = chosen_device(estimator.setting("device"))
-    rows = _training_rows(estimator, table, target, weights, extra).to(device)
+    right = given = None
+    if estimator.statement_encodings_:
+        right, given = statement_rows(estimator.statement_encodings_[0], table)
+    held = TrainingRows(
+        inputs=(torch.from_numpy(estimator.encoding_.features(table)), *extra.tensors),
+        target=estimator._encode_target(target),
+        right=right,
+        given=given,
+        weights=None if weights is None else torch.from_numpy(weights).float(),
+    )
+    rows: Rows = (held if extra.dataset is None else DatasetRows(held, extra.dataset)).to(device)
     keeps_something = penalised and estimator.route_ != NO_ROUTE
     worlds: list[ImaginedRows] = []
     if keeps_something and estimator.route_ == COUNTERFACTUAL:
@@ -261,44 +271,42 @@ def prepare(
     elif keeps_something:
         warn_of_names(estimator.statement_encodings_, len(table))
 
+    def penalties(table: pd.DataFrame, worlds: Sequence[ImaginedRows]) -> list[Invariance]:
+        """What predictions on rows are penalised for: one per causal model, or one per statement."""
+        if not keeps_something or estimator.route_ == COUNTERFACTUAL:
+            return [CounterfactualVariance(one) for one in worlds]
+        if not estimator.prepare_once:
+            return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
+        return [Dependence(estimator.operator_of(one, table, device)) for one in estimator.statement_encodings_]
+
     def side(places: Tensor) -> tuple[Rows, pd.DataFrame, list[Invariance]]:
         """Some of the rows, and the penalties prepared on them."""
-        own, known = (rows, table) if len(places) == len(rows) else (rows.take(places), table.iloc[places.numpy()])
-        each = _penalties(estimator, known, [one.take(places) for one in worlds], own) if keeps_something else []
-        return own, known, each
+        if len(places) == len(rows):
+            return rows, table, penalties(table, worlds)
+        part = table.iloc[places.numpy()]
+        return rows.take(places), part, penalties(part, [one.take(places) for one in worlds])
 
-    sides = [
-        (side(train_on), None if stop_on is None else side(stop_on)) for train_on, stop_on in _splits(estimator, rows)
-    ]
+    # Per network, the rows to train on, and those that say when to stop.
+    cuts: list[tuple[Tensor, Tensor | None]] = [(torch.arange(len(rows)), None)]
+    if estimator.setting("early_stopping"):
+        # Networks of users' own may be large, and a warm start is that of one.
+        alone = estimator.module is not None or estimator.warm_start
+        share, seed = estimator.setting("validation_fraction"), estimator.preparation_seed_
+        turns = range(1 if alone or len(rows) >= _ROWS_FOR_ONE_NETWORK else _NETWORKS)
+        cuts = [*(held_out(len(rows), share, seed, turn) for turn in turns)]
+    sides = [(side(train_on), None if stop_on is None else side(stop_on)) for train_on, stop_on in cuts]
     # The rows that the first network trains on say what a gamma of 1 weighs, for all of them.
     scale, units = gamma_units(estimator, *sides[0][0])
     splits = []
-    for (own, _, each), judge in sides:
-        validation = None if judge is None else Validation(judge[0], worst(judge[2], units))
-        splits.append(Split(own, validation, worst(each, units)))
+    for (train_on, _, each), stop_on in sides:
+        validation = None if stop_on is None else Validation(stop_on[0], worst(stop_on[2], units))
+        splits.append(Split(train_on, validation, worst(each, units)))
     return Prepared(estimator, tuple(splits), scale)
 
 
 def preparation_seed(random_state: Any) -> int:
     """The seed of what trainings with other seeds share; without a random state it is the same in every process."""
     return 0 if random_state is None else as_seed(random_state)
-
-
-def _numbered(checkpoint: Any, place: int) -> Any:
-    """The file of a network's unfinished training; after a kill those before it are trained anew, to the same end."""
-    return checkpoint if checkpoint is None or place == 0 else f"{os.fspath(checkpoint)}.{place}"
-
-
-def _splits(estimator: CIPEstimator, rows: Rows) -> list[tuple[Tensor, Tensor | None]]:
-    """Per network, the rows to train on, and those that say when to stop."""
-    n = len(rows)
-    if not estimator.setting("early_stopping"):
-        return [(torch.arange(n), None)]
-    # Networks of users' own may be large, and a warm start is that of one.
-    alone = estimator.module is not None or estimator.warm_start
-    networks = 1 if alone or n >= _ROWS_FOR_ONE_NETWORK else _NETWORKS
-    share, seed = estimator.setting("validation_fraction"), estimator.preparation_seed_
-    return [held_out(n, share, seed, place) for place in range(networks)]
 
 
 def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any) -> Roles:
@@ -319,33 +327,6 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
             raise GraphError(f'{message} Change the roles, or pass on_violation="warn" to enforce it all the same.')
         warnings.warn(message, NotCertifiedWarning, stacklevel=4)
     return roles
-
-
-def _training_rows(
-    estimator: CIPEstimator, table: pd.DataFrame, target: np.ndarray, weights: np.ndarray | None, extra: FurtherInputs
-) -> Rows:
-    right = given = None
-    if estimator.statement_encodings_:
-        right, given = statement_rows(estimator.statement_encodings_[0], table)
-    known = TrainingRows(
-        inputs=(torch.from_numpy(estimator.encoding_.features(table)), *extra.tensors),
-        target=estimator._encode_target(target),
-        right=right,
-        given=given,
-        weights=None if weights is None else torch.from_numpy(weights).float(),
-    )
-    return known if extra.dataset is None else DatasetRows(known, extra.dataset)
-
-
-def _penalties(
-    estimator: CIPEstimator, table: pd.DataFrame, worlds: Sequence[ImaginedRows], rows: Rows
-) -> list[Invariance]:
-    """What predictions on these rows are penalised for: one per causal model, or one per statement."""
-    if estimator.route_ == COUNTERFACTUAL:
-        return [CounterfactualVariance(one) for one in worlds]
-    if not estimator.prepare_once:
-        return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
-    return [Dependence(estimator.operator_of(one, table, rows.device)) for one in estimator.statement_encodings_]
 
 
 def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:

@@ -1,16 +1,16 @@
-"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors."""
+"""What `fit` and `predict` are given, read at the doorway: tables, targets, weights, gaps, tensors, a last fit."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, validate_data
@@ -19,9 +19,11 @@ from torch.utils.data import Dataset, StackDataset, Subset
 
 from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CATEGORY, as_frame, as_numbers, mixes_kinds, refuse_lazy
-from ciplearn._core.encoding import NumberColumn, TableEncoding
+from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import (
+    CiplearnError,
     FarOutsideWarning,
+    GraphError,
     InputError,
     InputTypeError,
     NamesWarning,
@@ -31,13 +33,12 @@ from ciplearn._core.errors import (
 from ciplearn._core.wording import as_list
 from ciplearn.learning.rows import checked_length, read_batches
 
+if TYPE_CHECKING:
+    from ciplearn.estimators.base import CIPEstimator
+
 MISSING_POLICIES = ("error", "drop", "impute")
-
-# In fewer rows a category may well be seen once.
-_ROWS_TO_JUDGE_NAMES = 50
-
-# Unseen levels that a warning names.
-_MOST_LEVELS_NAMED = 3
+_ROWS_TO_JUDGE_NAMES = 50  # in fewer rows a category may well be seen once
+_MOST_LEVELS_NAMED, _NAMED = 3, 12  # unseen levels that a warning names; columns, levels or classes that a refusal does
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -47,7 +48,12 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     """
     frame = as_frame(X)
     if frame is None:
-        array = _read_array(estimator, X, reset)
+        with in_one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
+            if np.ma.isMaskedArray(X):
+                X = np.ma.filled(X.astype(float), np.nan)
+            least = 2 if reset else 1
+            checks: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
+            array = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **checks)
         if not reset and not hasattr(estimator, "array_names_"):
             raise InputError(
                 "The model was fitted on a table with column names, got an array without; pass a frame, and keep names "
@@ -64,7 +70,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     if reset:
         if len(frame) < 2:
             raise InputError(f"Found a table with {len(frame)} sample, but training needs at least 2; pass more rows.")
-        vars(estimator).pop("array_names_", None)
+        estimator.__dict__.pop("array_names_", None)
         estimator.n_features_in_ = frame.shape[1]
         estimator.feature_names_in_ = np.asarray(X.columns, dtype=object)
     elif hasattr(estimator, "array_names_"):
@@ -74,24 +80,28 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     return frame
 
 
-def _read_array(estimator: BaseEstimator, X: Any, reset: bool) -> np.ndarray:
-    with in_one_sentence("X cannot be used", "pass a frame, or an array of numbers, rows by columns"):
-        if np.ma.isMaskedArray(X):
-            X = np.ma.filled(X.astype(float), np.nan)
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype="numeric",
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-
-
 def read_labels(y: Any) -> np.ndarray:  # (n,)
     """Check one label per row."""
     with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
-        target = column_or_1d(_plain_labels(_given(y)), warn=True)
+        y = _given(y)
+        if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
+            y = np.asarray(y)
+        if np.ndim(y) == 1:
+            labels = y if isinstance(y, pd.Series) else pd.Series(y)
+            gaps = int(labels.isna().sum())
+            if gaps:
+                raise InputError(
+                    f"The target contains NaN, {gaps} of {len(labels)} labels are missing; drop those rows."
+                )
+            # In a type that numpy compares: nullable and object columns of one kind as that kind.
+            if labels.dtype == object:
+                if mixes_kinds(labels):
+                    kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+                    raise InputError(f"The target mixes labels of the kinds {kinds}; convert them to text.")
+                y = labels.infer_objects()
+            elif pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
+                y = labels.to_numpy(dtype=labels.dtype.numpy_dtype)
+        target = column_or_1d(y, warn=True)
         check_classification_targets(target)
     return target
 
@@ -124,27 +134,6 @@ def _given(y: Any) -> Any:
     return y
 
 
-def _plain_labels(y: Any) -> Any:
-    """Return labels in a type that numpy compares: nullable and object columns of one kind as that kind."""
-    if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
-        y = np.asarray(y)
-    if np.ndim(y) != 1:
-        return y
-    labels = y if isinstance(y, pd.Series) else pd.Series(y)
-    if labels.isna().any():
-        raise InputError(
-            f"The target contains NaN, {int(labels.isna().sum())} of {len(labels)} labels are missing; drop those rows."
-        )
-    if labels.dtype == object:
-        if mixes_kinds(labels):
-            kinds = sorted({type(label).__name__ for label in labels})
-            raise InputError(f"The target mixes labels of the kinds {', '.join(kinds)}; convert them to text.")
-        return labels.infer_objects()
-    if pd.api.types.is_extension_array_dtype(labels.dtype) and hasattr(labels.dtype, "numpy_dtype"):
-        return labels.to_numpy(dtype=labels.dtype.numpy_dtype)
-    return y
-
-
 def read_weights(weights: Any, table: pd.DataFrame) -> np.ndarray:  # (n,)
     """Check one weight per row; the largest becomes 1."""
     with in_one_sentence("sample_weight cannot be used", "pass one number per row, none negative, not all zero"):
@@ -164,9 +153,8 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
     one_of(policy, "missing", MISSING_POLICIES)
     if policy == "error":
         _refuse_missing(table, used, 'pass missing="impute", or missing="drop" to leave out such rows in training')
-    kept = np.ones(len(table), dtype=bool)
     if policy != "drop":
-        return table, kept
+        return table, np.ones(len(table), dtype=bool)
     kept = ~table[list(used)].isna().any(axis=1).to_numpy()
     if kept.sum() < 2:
         raise InputError(
@@ -175,10 +163,14 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
     return table[kept], kept
 
 
-def refuse_unpredictable(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> None:
-    """Raise where a row to predict misses a value that the policy in training gives no place to."""
-    if policy != "impute":
-        _refuse_missing(table, used, 'train with missing="impute" to predict such rows')
+def rows_to_predict(estimator: Any, X: Any, names: tuple[str, ...]) -> pd.DataFrame:
+    """Read rows to predict, and refuse those without a column or a value that the fitted model needs."""
+    table = read_table(estimator, X, reset=False)
+    if absent := [name for name in names if name not in table.columns]:
+        raise InputError(f"Prediction needs the columns {absent}, which are not in X; pass them.")
+    if estimator.missing != "impute":
+        _refuse_missing(table, names, 'train with missing="impute" to predict such rows')
+    return table
 
 
 def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: int) -> None:
@@ -212,8 +204,7 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
 
 def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> str:
     """Say that a column's numbers are of another size than in training."""
-    (column,) = encoding.only([name]).columns
-    assert isinstance(column, NumberColumn)
+    column: Any = encoding.only([name]).columns[0]
     return (
         f"Column {name!r} lies far outside the training rows' {column.low:g} to {column.high:g} in {rows} rows, "
         f"{value:g} for example; check its unit"
@@ -254,7 +245,16 @@ class FurtherInputs:
         if not isinstance(parts, list | tuple):
             raise InputTypeError(f"tensors must be a list, got {type(parts).__name__}; pass for example [images].")
         datasets = [part for part in parts if isinstance(part, Dataset)]
-        tensors = [_as_tensor(part) for part in parts if not isinstance(part, Dataset)]
+        tensors = []
+        for part in parts:
+            if isinstance(part, Dataset):
+                continue
+            with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
+                tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
+                if tensor.dim() == 0:
+                    raise InputError("One of the tensors is a single number; pass one entry per row.")
+            # Networks compute in single precision, numpy in double.
+            tensors.append(tensor.float() if tensor.dtype == torch.float64 else tensor)
         for size in (*map(checked_length, datasets), *(len(part) for part in tensors)):
             if size != n_rows:
                 raise InputError(f"One of the tensors has {size} entries for {n_rows} rows; pass one entry per row.")
@@ -265,11 +265,6 @@ class FurtherInputs:
         if not datasets:
             return cls(tuple(tensors))
         return cls(tuple(tensors), datasets[0] if len(datasets) == 1 else StackDataset(*datasets))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the network takes the table only."""
-        return not self.tensors and self.dataset is None
 
     def take(self, kept: np.ndarray) -> Self:
         """Return the entries of some rows: a mask, or positions."""
@@ -283,10 +278,60 @@ class FurtherInputs:
         return (*(part[rows] for part in self.tensors), *read)
 
 
-def _as_tensor(part: Any) -> Tensor:
-    with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
-        tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
-        if tensor.dim() == 0:
-            raise InputError("One of the tensors is a single number; pass one entry per row.")
-    # Networks compute in single precision, numpy in double.
-    return tensor.float() if tensor.dtype == torch.float64 else tensor
+@contextmanager
+def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
+    """Add to an error from inside a network what the network was called with."""
+    try:
+        yield
+    except CiplearnError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        columns = ", ".join(f"{column.name} ({column.width})" for column in encoding.columns)
+        error.add_note(
+            f"The network was called with the encoded table, {encoding.width} columns wide: {columns}; and with "
+            f"{n_further} further inputs from tensors=."
+        )
+        raise
+
+
+@contextmanager
+def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
+    """Keep the last fit where the next one is refused; without a warm start there is nothing to keep.
+
+    Yields a function to call when the estimator knows its columns and its target, which refuses others than the last.
+    """
+    before = dict(vars(estimator))
+    if not estimator.warm_start or "module_" not in before:
+        yield lambda: None
+        return
+
+    def refuse_others() -> None:
+        last, now = _task(before), _task(vars(estimator))
+        for what in last:
+            if last[what] != now[what]:
+                raise InputError(
+                    f"A warm start goes on from a network whose {what} are {_shown(last[what])}, got "
+                    f"{_shown(now[what])}; pass the same {what}, or warm_start=False."
+                )
+
+    try:
+        yield refuse_others
+    except (InputError, GraphError):
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _task(fitted: Mapping[str, Any]) -> dict[str, list[Any]]:
+    columns = fitted["encoding_"].columns
+    task = {"inputs": [column.name for column in columns]}
+    task |= {f"values of {column.name!r}": list(getattr(column, "levels", ["numbers"])) for column in columns}
+    if "classes_" in fitted:
+        return task | {"classes": fitted["classes_"].tolist()}
+    outputs = len(fitted["target_low_"])
+    return task | {"outcomes": ["one number" if outputs == 1 else f"{outputs} numbers"]}
+
+
+def _shown(values: list[Any]) -> str:
+    more = [f"{len(values) - _NAMED} more"] if len(values) > _NAMED else []
+    return as_list([*map(str, values[:_NAMED]), *more])

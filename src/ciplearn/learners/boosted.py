@@ -1,8 +1,7 @@
 """Boosted trees, grown by LightGBM and kept as arrays; with a penalty on the predictions of all rows at once.
 
 With a penalty, each tree is grown for the gradient of loss + gamma · penalty, on the rows and on those imagined beside
-them. How far to go along it is measured: the cost, its slope and the cost after a whole step make a parabola. The
-curvature of the loss alone would make steps along a strong penalty too long by orders of magnitude.
+them. How far to go along it is measured: the cost, its slope and the cost after a whole step make a parabola.
 
 Trees on the inputs that the protected columns leave alone come first, and then take turns with trees on all inputs.
 They are grown for the loss alone, so that a strong penalty ends near the predictor from non-descendants.
@@ -23,16 +22,14 @@ from torch import Tensor
 from ciplearn._core.arguments import non_negative, positive, whole
 from ciplearn._core.errors import InputError, MissingDependencyError
 from ciplearn.estimators.learner import Learner, Training, row_weights
-from ciplearn.estimators.trees import LEAF, Tree, Trees
+from ciplearn.estimators.networks import LEAF, Tree, Trees
 from ciplearn.learning.invariance import BatchDependence, Invariance
-from ciplearn.learning.loop import Fit
-from ciplearn.learning.objectives import Objective, SquaredError
+from ciplearn.learning.settings import Fit, Objective, SquaredError
 from ciplearn.learning.streamed_rows import Rows
 
 Array = np.ndarray[Any, Any]
 
-# What part of the best step a tree makes, and how often a step is measured to find the best.
-_PART, _TRIES = 0.7, 12
+_PART, _TRIES = 0.7, 12  # what part of the best step a tree makes, and how often a step is measured to find the best
 
 # Trees end when a round gains less than this part of the cost. Where no imagined rows show what trees say of rows that
 # did not occur, trees that gain little hide dependence there: on the paper's first case twice as many leave the error
@@ -50,20 +47,16 @@ class Boosted(Learner):
 
     Parameters
     ----------
-    trees : int
-        At most as many.
+    trees, leaves, depth : int
+        The most trees, and leaves and depth of each.
     learning_rate : float
         What part of its correction each tree makes, where nothing is penalised.
-    leaves, depth : int
-        Of each tree, at most.
     rows_per_leaf : int
         At least; of few rows a twentieth.
     l2 : float
         What is added to the rows of a leaf when its value is divided by their number.
-    patience : int
-        Stop after this many trees that do not help on the rows held out.
-    validation_fraction : float
-        What part of the rows is held out.
+    patience, validation_fraction
+        Stop after this many trees that do not help on this part of the rows, which is held out.
 
     Examples
     --------
@@ -109,10 +102,20 @@ class Boosted(Learner):
     def trained(self, training: Training) -> Fit:
         """Grow the trees."""
         inputs, weights = training.table(self.name)
-        settings = self._settings(len(inputs), training.settings.seed)
+        settings: dict[str, Any] = {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.leaves,
+            "max_depth": self.depth,
+            "min_data_in_leaf": max(1, min(self.rows_per_leaf, len(inputs) // 20)),
+            "lambda_l2": self.l2,
+            "seed": training.settings.seed % 2**31,
+            # A column with a gap holds the median there, or a level of its own.
+            "use_missing": False,
+            **{"deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1},
+        }
         if training.is_penalised:
             return penalised_trees(training, settings, self.trees, self.patience)
-        rows, judge = training.split.rows, training.split.validation
+        rows, stops_on = training.split.rows, training.split.validation
         classes = len(getattr(training.estimator, "classes_", ()))
         n_outputs = classes if classes > 2 else 1 if classes else rows.target.shape[1]
         if classes > 2:
@@ -122,40 +125,23 @@ class Boosted(Learner):
         library = lightgbm()
         grown: list[Tree] = []
         output: list[int] = []
-        for place in range(1 if classes else n_outputs):
-            learnt = library.Dataset(inputs, _column(rows, place), weight=weights, params=settings)
+        for column in range(1 if classes else n_outputs):
+            learnt = library.Dataset(inputs, _column(rows, column), weight=weights, params=settings)
             given: dict[str, Any] = {}
-            if judge is not None:
-                others = judge.rows.inputs[0].numpy(), _column(judge.rows, place)
-                given["valid_sets"] = [learnt.create_valid(*others, weight=row_weights(judge.rows))]
+            if stops_on is not None:
+                others = stops_on.rows.inputs[0].numpy(), _column(stops_on.rows, column)
+                given["valid_sets"] = [learnt.create_valid(*others, weight=row_weights(stops_on.rows))]
                 given["callbacks"] = [library.early_stopping(self.patience, verbose=False)]
             booster = library.train(settings, learnt, self.trees, **given)
-            found = [tree_of(one) for one in booster.dump_model()["tree_info"]]
-            grown += found
-            output += [i % n_outputs for i in range(len(found))] if classes else [place] * len(found)
+            trees = [tree_of(one) for one in booster.dump_model()["tree_info"]]
+            grown += trees
+            output += [i % n_outputs for i in range(len(trees))] if classes else [column] * len(trees)
         return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))
 
-    def _settings(self, n: int, seed: int) -> dict[str, Any]:
-        """What LightGBM is told."""
-        return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.leaves,
-            "max_depth": self.depth,
-            "min_data_in_leaf": max(1, min(self.rows_per_leaf, n // 20)),
-            "lambda_l2": self.l2,
-            "seed": seed % 2**31,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": 1,
-            # A column with a gap holds the median there, or a level of its own.
-            "use_missing": False,
-            "verbosity": -1,
-        }
 
-
-def _column(rows: Rows, place: int) -> Array:  # (n,)
+def _column(rows: Rows, number: int) -> Array:  # (n,)
     target = rows.target.double().cpu().numpy()
-    return target if target.ndim == 1 else target[:, place]
+    return target if target.ndim == 1 else target[:, number]
 
 
 def lightgbm() -> ModuleType:
@@ -174,12 +160,12 @@ def tree_of(described: dict[str, Any]) -> Tree:
     """Read one tree of LightGBM's own description."""
     waiting = [described["tree_structure"]]
     nodes: list[tuple[int, float, int, float]] = []
-    for place, node in enumerate(waiting):  # which grows meanwhile
+    for number, node in enumerate(waiting):  # which grows meanwhile
         if "split_feature" in node:
             nodes.append((node["split_feature"], node["threshold"], len(waiting), 0.0))
             waiting += [node["left_child"], node["right_child"]]
         else:
-            nodes.append((0, LEAF, place, node["leaf_value"]))
+            nodes.append((0, LEAF, number, node["leaf_value"]))
     feature, threshold, left, value = (np.array(part) for part in zip(*nodes, strict=True))
     return Tree(feature, threshold.astype(float), left, value.astype(float))
 
@@ -207,8 +193,8 @@ class Cost:
         n = len(self.rows)
         weights = None if self.rows.weights is None else self.rows.weights.double()
         target = self.rows.target.double() if self.rows.target.is_floating_point() else self.rows.target
-        said = self.objective.prediction(output)
-        penalty = self.invariance.penalty(said[:n], said[n:], torch.arange(n), self.rows)
+        predictions = self.objective.prediction(output)
+        penalty = self.invariance.penalty(predictions[:n], predictions[n:], torch.arange(n), self.rows)
         return self.objective.loss(output[:n], target, weights), penalty
 
     def value(self, output: Tensor) -> Tensor:
@@ -227,8 +213,8 @@ class Cost:
         """Return the curvature of each row's loss, up to a factor."""
         if isinstance(self.objective, SquaredError):
             return np.ones(self.output.shape)
-        said = self.objective.prediction(self.output).numpy()
-        return np.maximum(said * (1 - said), 1e-4)
+        chances = self.objective.prediction(self.output).numpy()
+        return np.maximum(chances * (1 - chances), 1e-4)
 
     def add(self, tree: Tree, column: int) -> None:
         """Let a tree add its values to one output."""
@@ -300,8 +286,8 @@ def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, p
         plain = [replace(cost, weight=0.0) for cost in costs]
         alone = [Growth(plain[0], training.path, settings)]
         trees += _grown(alone, plain, rounds, patience, _LEAST_GAIN)[0]
-    found, history = _grown([*alone, everything], costs, rounds, patience, least)
-    grown, output = zip(*trees, *found, strict=True) if trees or found else ((), ())
+    further, history = _grown([*alone, everything], costs, rounds, patience, least)
+    grown, output = zip(*trees, *further, strict=True) if trees or further else ((), ())
     return Fit(Trees.of(grown, output, base[0].tolist(), costs[0].inputs.shape[1]), tuple(history))
 
 
@@ -314,8 +300,7 @@ def _grown(
     last, best, kept, since, outputs = np.inf, np.inf, 0, 0, [cost.output.clone() for cost in costs]
     for _ in range(rounds):
         for growth, column in product(growths, range(costs[0].output.shape[1])):
-            tree = growth.tree(column)
-            if tree is not None:
+            if (tree := growth.tree(column)) is not None:
                 trees.append((tree, column))
                 for cost in costs:
                     cost.add(tree, column)

@@ -38,10 +38,6 @@ class Frontier:
 
     Always ``loss`` and ``score``, where an independence is to be kept ``penalty``, and whatever else was asked for.
 
-    Attributes
-    ----------
-    points : tuple of Point
-
     Examples
     --------
     >>> from ciplearn.learning.frontier import Frontier, Point
@@ -160,16 +156,16 @@ def append_points(
     file = Path(path)
     fresh = not file.exists() or not file.stat().st_size
     broken = not fresh and not file.read_bytes().endswith(b"\n")
-    said = [] if digest is None else [digest]
+    last = [] if digest is None else [digest]
     with file.open("a", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         if broken:
             lines.write("\n")
         if fresh:
-            writer.writerow(["gamma", "seed", *measures, *([_DIGEST] if said else [])])
+            writer.writerow(["gamma", "seed", *measures, *([_DIGEST] if last else [])])
         for point in points:
             numbers = (repr(point.measures[name]) for name in measures)
-            writer.writerow([repr(point.gamma), point.seed, *numbers, *said])
+            writer.writerow([repr(point.gamma), point.seed, *numbers, *last])
 
 
 @dataclass(frozen=True)

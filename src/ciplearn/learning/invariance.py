@@ -36,22 +36,17 @@ class ImaginedRows:
     further: tuple[Any, ...] = ()
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows and of worlds."""
-        return self.inputs[0].shape[0], self.inputs[0].shape[1]
-
-    @property
     def device(self) -> torch.device:
         """Where rows arrive."""
         return self.inputs[0].device
 
     def read(self, index: Tensor, worlds: Tensor) -> tuple[Tensor, ...]:  # (b,), (k,) -> (b, k, ...) each
         """Return the inputs of some rows in some worlds."""
-        known = tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
+        held = tuple(part[index.to(part.device)[:, None], worlds.to(part.device)] for part in self.inputs)
         if not self.further:
-            return known
-        read = zip(*(self.further[place].read(index.cpu()) for place in worlds.tolist()), strict=True)
-        return (*known, *(torch.stack(parts, dim=1).to(self.device) for parts in read))
+            return held
+        read = zip(*(self.further[world].read(index.cpu()) for world in worlds.tolist()), strict=True)
+        return (*held, *(torch.stack(parts, dim=1).to(self.device) for parts in read))
 
     def take(self, index: Tensor) -> ImaginedRows:
         """Return some of the rows; what was not read stays unread."""
@@ -63,27 +58,16 @@ class ImaginedRows:
         weights = None if self.weights is None else self.weights.to(device)
         return replace(self, inputs=tuple(part.to(device) for part in self.inputs), weights=weights)
 
-    @property
-    def identity(self) -> str:
-        """A digest of what is in memory."""
-        return digest_of(self.inputs, [part.tensors for part in self.further])
-
 
 class Invariance(ABC):
     """A penalty on the predictions of a batch, and of rows imagined beside it."""
 
     # Whether its value is computed without looking at numbers on a device.
     can_be_recorded = True
-
-    @property
-    def n_rows(self) -> int | None:
-        """How many rows it was prepared on; None where any batch will do."""
-        return None
-
-    @property
-    def imagined_per_row(self) -> int:
-        """How many imagined rows it asks about per row of a batch."""
-        return 0
+    # How many rows it was prepared on; None where any batch will do.
+    n_rows: int | None = None
+    # How many imagined rows it asks about per row of a batch.
+    imagined_per_row = 0
 
     def begin_epoch(self, generator: torch.Generator) -> None:  # noqa: B027 - most have nothing to draw
         """Draw what changes from epoch to epoch."""
@@ -115,21 +99,12 @@ class Invariance(ABC):
         """What tells it apart from others, in a checkpoint."""
 
 
-@dataclass(frozen=True)
 class Dependence(Invariance):
     """⟨K_Ŷ, Q⟩ with Q prepared once on all rows; of rows that are never all in memory a batch brings its own."""
 
-    operator: Operator | StreamedOperator
-
-    @property
-    def can_be_recorded(self) -> bool:  # type: ignore[override]
-        """Only of rows in memory."""
-        return isinstance(self.operator, Operator)
-
-    @property
-    def n_rows(self) -> int:
-        """The operator's."""
-        return self.operator.n_rows
+    def __init__(self, operator: Operator | StreamedOperator) -> None:
+        self.operator, self.n_rows = operator, operator.n_rows
+        self.can_be_recorded = isinstance(operator, Operator)
 
     def penalty(
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
@@ -205,23 +180,14 @@ class CounterfactualVariance(_VarianceBetweenWorlds):
 
     def __init__(self, rows: ImaginedRows) -> None:
         self.rows, self.weights = rows, rows.weights
-        n_worlds = rows.shape[1] if self.weights is not None else min(PER_STEP, rows.shape[1])
-        self._worlds = torch.arange(n_worlds, device=rows.device)
-
-    @property
-    def n_rows(self) -> int:
-        """Those that were imagined."""
-        return self.rows.shape[0]
-
-    @property
-    def imagined_per_row(self) -> int:
-        """The worlds of an epoch."""
-        return len(self._worlds)
+        self.n_rows, n_worlds = rows.inputs[0].shape[:2]
+        self.imagined_per_row = n_worlds if self.weights is not None else min(PER_STEP, n_worlds)
+        self._worlds = torch.arange(self.imagined_per_row, device=rows.device)
 
     def begin_epoch(self, generator: torch.Generator) -> None:
         """Draw the worlds that count in this epoch; all, where they are listed."""
         if self.weights is None:
-            drawn = torch.randperm(self.rows.shape[1], generator=generator)[: len(self._worlds)]
+            drawn = torch.randperm(self.rows.inputs[0].shape[1], generator=generator)[: len(self._worlds)]
             # In place: a step that was recorded on a device reads this tensor.
             self._worlds.copy_(drawn)
 
@@ -231,59 +197,40 @@ class CounterfactualVariance(_VarianceBetweenWorlds):
 
     @property
     def identity(self) -> str:
-        """That of the imagined rows."""
-        return self.rows.identity
+        """A digest of the imagined rows in memory."""
+        return digest_of(self.rows.inputs, [part.tensors for part in self.rows.further])
 
 
-@dataclass(frozen=True)
 class StreamedVariance(_VarianceBetweenWorlds):
-    """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds."""
+    """The same of rows that are never all in memory: a batch brings its own rows as they would be in other worlds.
 
-    # first, count: which of the worlds that rows bring are meant
-    first: int
-    count: int
-    weights: Tensor | None = None
+    ``first``, ``count``: which of the worlds that rows bring are meant.
+    """
 
     can_be_recorded = False
 
-    @property
-    def imagined_per_row(self) -> int:
-        """All of these worlds."""
-        return self.count
+    def __init__(self, first: int, count: int, weights: Tensor | None = None) -> None:
+        self.first, self.imagined_per_row, self.weights = first, count, weights
 
     def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...]:
         """Return the rows of the batch in each of these worlds, row by row."""
         if batch is None or batch.imagined is None:
             raise InputError("Rows that stream bring their imagined rows with them, got a batch without; pass it.")
-        return (batch.imagined[:, self.first : self.first + self.count].flatten(0, 1),)
+        return (batch.imagined[:, self.first : self.first + self.imagined_per_row].flatten(0, 1),)
 
     @property
     def identity(self) -> str:
         """Which worlds, and how probable they are."""
-        return f"worlds {self.first} {self.count} {None if self.weights is None else self.weights.tolist()}"
+        return f"worlds {self.first} {self.imagined_per_row} {None if self.weights is None else self.weights.tolist()}"
 
 
-@dataclass(frozen=True)
 class Worst(Invariance):
-    """The largest of several penalties, each in its own unit: what holds against the worst of several models."""
+    """The largest of several penalties, each divided by its unit: what holds against the worst of several models."""
 
-    parts: tuple[Invariance, ...]
-    units: tuple[float, ...]  # what each is divided by before they are compared
-
-    @property
-    def n_rows(self) -> int | None:
-        """Those of the parts."""
-        return self.parts[0].n_rows
-
-    @property
-    def can_be_recorded(self) -> bool:  # type: ignore[override]
-        """Whether all parts can."""
-        return all(part.can_be_recorded for part in self.parts)
-
-    @property
-    def imagined_per_row(self) -> int:
-        """Those of all parts."""
-        return sum(part.imagined_per_row for part in self.parts)
+    def __init__(self, parts: Sequence[Invariance], units: Sequence[float]) -> None:
+        self.parts, self.units, self.n_rows = tuple(parts), tuple(units), parts[0].n_rows
+        self.can_be_recorded = all(part.can_be_recorded for part in parts)
+        self.imagined_per_row = sum(part.imagined_per_row for part in parts)
 
     def begin_epoch(self, generator: torch.Generator) -> None:
         """Let each part draw."""
@@ -297,21 +244,20 @@ class Worst(Invariance):
 
     def joined(self, blocks: Sequence[Tensor]) -> Tensor:
         """Join the answers of each part."""
-        per_row = [part.imagined_per_row for part in self.parts]
-        cut = [block.split([len(block) // sum(per_row) * count for count in per_row]) for block in blocks]
-        return torch.cat([part.joined(own) for part, own in zip(self.parts, zip(*cut, strict=True), strict=True)])
+        counts = [part.imagined_per_row for part in self.parts]
+        cut = [block.split([len(block) // sum(counts) * count for count in counts]) for block in blocks]
+        return torch.cat([part.joined(each) for part, each in zip(self.parts, zip(*cut, strict=True), strict=True)])
 
     def penalty(
         self, predictions: Tensor, imagined: Tensor, index: Tensor, batch: Rows | None, workers: Workers = ALONE
     ) -> Tensor:
         """Return the largest penalty."""
-        found, start = [], 0
+        penalties, start = [], 0
         for part, unit in zip(self.parts, self.units, strict=True):
-            count = len(index) * part.imagined_per_row
-            own = imagined[..., start : start + count, :]
-            found.append(part.penalty(predictions, own, index, batch, workers) / unit)
-            start += count
-        return torch.stack(found).amax(dim=0)
+            end = start + len(index) * part.imagined_per_row
+            penalties.append(part.penalty(predictions, imagined[..., start:end, :], index, batch, workers) / unit)
+            start = end
+        return torch.stack(penalties).amax(dim=0)
 
     @property
     def identity(self) -> str:

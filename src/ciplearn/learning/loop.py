@@ -23,20 +23,17 @@ from ciplearn._core.files import checksum, whole_file
 from ciplearn._core.tensors import may_draw, torch_seeded
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.invariance import Invariance, as_invariance
-from ciplearn.learning.objectives import Objective
 from ciplearn.learning.rows import DatasetRows
-from ciplearn.learning.settings import TrainingSettings, set_rate
+from ciplearn.learning.settings import Fit, Objective, TrainingSettings, set_rate
 from ciplearn.learning.stepper import NotFinite, Stepper
 from ciplearn.learning.streamed_rows import Rows, StreamedRows
 from ciplearn.penalties import Operator, Penalty
 
 _VALIDATION_ROWS_AT_ONCE = 8192
 
-# Written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and one epoch.
-_SECONDS_BETWEEN = 2.0
-
-# Of the checksum that a checkpoint begins with: a flipped bit would train on to another model.
-_DIGITS = 64
+# A checkpoint is written at the end of an epoch, but not more often than this: a kill costs at most so many seconds and
+# one epoch. It begins with a checksum of so many digits: a flipped bit would train on to another model.
+_SECONDS_BETWEEN, _DIGITS = 2.0, 64
 
 
 @dataclass(frozen=True)
@@ -57,30 +54,6 @@ class Validation:
 
     rows: Rows
     invariance: Invariance | None = None
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A trained network and how it got there.
-
-    Attributes
-    ----------
-    module : nn.Module
-        In evaluation mode.
-    history : tuple of dict
-        Mean ``loss`` of each epoch, mean ``penalty`` unless gamma is 0, and the objective on ``validation`` rows where
-        there are any.
-
-    Examples
-    --------
-    >>> from torch import nn
-    >>> from ciplearn.learning import Fit
-    >>> Fit(nn.Linear(2, 1).eval(), ({"loss": 0.5}, {"loss": 0.25})).history[-1]
-    {'loss': 0.25}
-    """
-
-    module: nn.Module
-    history: tuple[dict[str, float], ...]
 
 
 def train(
@@ -105,10 +78,8 @@ def train(
     ----------
     module : nn.Module
         Takes ``rows.inputs`` as arguments and returns a tensor of shape (b, k).
-    rows : TrainingRows or DatasetRows
-        Tensors on the device to train on, or a dataset that is read batch by batch.
-    objective : Objective
-    settings : TrainingSettings
+    rows, objective, settings
+        Rows on the device to train on, or read batch by batch; the loss; and how to train.
     penalty : Operator, Penalty or Invariance, optional
         An operator prepared on these rows, a penalty to prepare on each batch, as the paper does, or an invariance.
     validation : Validation, optional
@@ -121,10 +92,8 @@ def train(
         Who trains this network together, each on its own rows of every batch: all call this function alike and end
         with the same weights; the first keeps the checkpoint and shows the bar.
 
-    Raises
-    ------
-    NumericalError
-        If the loss is no longer finite; the module then holds the weights from the end of the last good epoch.
+    Raises `NumericalError` if the loss is no longer finite; the module then holds the weights from the end of the last
+    good epoch.
 
     Examples
     --------
@@ -141,32 +110,6 @@ def train(
     3
     """
     invariance = as_invariance(penalty)
-    _check(module, rows, settings, invariance)
-    # A dataset may draw when it is asked for an item.
-    draws = may_draw(module) or isinstance(rows, DatasetRows)
-    first = workers.rank == 0
-    # Rows of several workers must not share a dropout.
-    with torch_seeded(settings.seed + workers.rank, rows.device) if draws else nullcontext():
-        run = _Run(module, rows, objective, settings, invariance, validation, draws=draws, workers=workers)
-        keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, _identity(run))
-        state = workers.agreed(None if keeper is None else keeper.load())
-        if state is not None:
-            run.load_state(state)
-        shown = verbose and first
-        with tqdm(total=settings.epochs, initial=run.epoch, disable=not shown, unit="epoch") as bar:
-            while run.epoch < settings.epochs and not run.is_stale:
-                last = run.one_epoch()
-                bar.update()
-                bar.set_postfix({**{name: f"{value:.3g}" for name, value in last.items()}, "gamma": settings.gamma})
-                if keeper is not None:
-                    keeper.save(run.state())
-        run.finish()
-        if keeper is not None:
-            keeper.remove()
-    return Fit(module.eval(), tuple(run.history))
-
-
-def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invariance | None) -> None:
     if not isinstance(module, nn.Module):
         raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
     if not isinstance(rows, Rows):
@@ -181,28 +124,38 @@ def _check(module: Any, rows: Any, settings: TrainingSettings, invariance: Invar
         raise InputError(
             f"The penalty was prepared on {invariance.n_rows} rows, got {len(rows)} to train on; prepare it on these."
         )
+    # A dataset may draw when it is asked for an item.
+    draws = may_draw(module) or isinstance(rows, DatasetRows)
+    first = workers.rank == 0
+    # Rows of several workers must not share a dropout.
+    with torch_seeded(settings.seed + workers.rank, rows.device) if draws else nullcontext():
+        kept = invariance if settings.gamma > 0 else None
+        run = _Run(Stepper(module, rows, objective, settings, kept, workers), validation, draws)
+        keeper = None if checkpoint is None or not first else Checkpoint(checkpoint, run.identity())
+        if (state := workers.agreed(None if keeper is None else keeper.load())) is not None:
+            run.load_state(state)
+        with tqdm(total=settings.epochs, initial=run.epoch, disable=not (verbose and first), unit="epoch") as bar:
+            while run.epoch < settings.epochs and not run.is_stale:
+                last = run.one_epoch()
+                bar.update()
+                bar.set_postfix({**{name: f"{value:.3g}" for name, value in last.items()}, "gamma": settings.gamma})
+                if keeper is not None:
+                    keeper.save(run.state())
+        if run.best is not None:
+            module.load_state_dict(run.best[2])
+        if keeper is not None:
+            keeper.remove()
+    return Fit(module.eval(), tuple(run.history))
 
 
 class _Run:
     """The moving parts of one training."""
 
-    def __init__(
-        self,
-        module: nn.Module,
-        rows: Rows,
-        objective: Objective,
-        settings: TrainingSettings,
-        invariance: Invariance | None,
-        validation: Validation | None,
-        *,
-        draws: bool,
-        workers: Workers,
-    ) -> None:
-        self.module, self.rows, self.settings, self.draws, self.workers = module, rows, settings, draws, workers
-        self.validation = validation if settings.patience is not None else None
-        kept = invariance if settings.gamma > 0 else None
-        self.stepper = Stepper(module, rows, objective, settings, kept, workers)
-        self.generator = torch.Generator().manual_seed(settings.seed)
+    def __init__(self, stepper: Stepper, validation: Validation | None, draws: bool) -> None:
+        self.stepper, self.draws = stepper, draws
+        self.module, self.rows, self.settings = stepper.module, stepper.rows, stepper.settings
+        self.validation = validation if self.settings.patience is not None else None
+        self.generator = torch.Generator().manual_seed(self.settings.seed)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         self.best: tuple[int, float, dict[str, Tensor]] | None = None
@@ -211,7 +164,7 @@ class _Run:
         """Go through all rows once; return the means."""
         self.module.train()
         good = _weights(self.module)
-        plan = self.rows.plan(self.settings.batch_size, self.generator, self.workers)
+        plan = self.rows.plan(self.settings.batch_size, self.generator, self.stepper.workers)
         if self.stepper.invariance is not None:
             self.stepper.invariance.begin_epoch(self.generator)
         set_rate(self.stepper.optimiser, self.settings.rate_in(self.epoch))
@@ -229,7 +182,7 @@ class _Run:
         record = {"loss": loss} if self.stepper.invariance is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
             # All workers judge all of these rows, and must agree when to stop.
-            record["validation"] = self.workers.agreed(self._objective_on(self.validation))
+            record["validation"] = self.stepper.workers.agreed(self._objective_on(self.validation))
             if self.best is None or record["validation"] < self.best[1]:
                 self.best = self.epoch, record["validation"], _weights(self.module)
         self.epoch += 1
@@ -238,18 +191,18 @@ class _Run:
 
     @property
     def is_stale(self) -> bool:
-        """Whether patience has run out."""
         if self.best is None or self.settings.patience is None:
             return False
         return self.epoch - 1 - self.best[0] >= self.settings.patience
 
-    def finish(self) -> None:
-        """Return to the best weights, if there was a validation."""
-        if self.best is not None:
-            self.module.load_state_dict(self.best[2])
+    def identity(self) -> str:
+        shapes = [(name, tuple(part.shape)) for name, part in self.module.state_dict().items()]
+        invariance = self.stepper.invariance
+        penalty = None if invariance is None else invariance.identity
+        text = f"{self.rows.fingerprint()} {self.settings} {self.stepper.objective} {penalty} {shapes}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        """All that a resumed training needs."""
         on_device = self.draws and self.rows.device.type == "cuda"
         return {
             "epoch": self.epoch,
@@ -263,7 +216,6 @@ class _Run:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
         self.epoch, self.history = state["epoch"], state["history"]
         self.best = None if state["best"] is None else tuple(state["best"])
         self.module.load_state_dict(state["module"])
@@ -302,21 +254,12 @@ class _Run:
 
 
 def _weights(module: nn.Module) -> dict[str, Tensor]:
-    """A copy of what a network has learnt."""
     state = module.state_dict()
     # In place: the names carry versions of their modules with them, which loading asks for. A layer that has seen no
     # row yet may have weights without a shape.
     for name, part in state.items():
         state[name] = part.clone() if isinstance(part, Tensor) and not is_lazy(part) else copy.deepcopy(part)
     return state
-
-
-def _identity(run: _Run) -> str:
-    shapes = [(name, tuple(part.shape)) for name, part in run.module.state_dict().items()]
-    invariance = run.stepper.invariance
-    known = None if invariance is None else invariance.identity
-    text = f"{run.rows.fingerprint()} {run.settings} {run.stepper.objective} {known} {shapes}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Checkpoint:
@@ -335,22 +278,21 @@ class Checkpoint:
 
     def load(self) -> dict[str, Any] | None:
         """Return the saved state, or None if there is no file."""
+        damaged = InputError(
+            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
+        )
         try:
             if not self.path.exists():
                 return None
         except OSError as error:
             raise InputError(f"{self.path} cannot name a checkpoint: {error.strerror}; pass another path.") from error
-        damaged = InputError(
-            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
-        )
-        if not self.path.is_file():
-            raise damaged
         try:
-            content = self.path.read_bytes()
+            # A pipe would be waited for without end.
+            content = self.path.read_bytes() if self.path.is_file() else b""
         except OSError as error:
             raise damaged from error
-        said, state_bytes = content[:_DIGITS], content[_DIGITS:]
-        if checksum(state_bytes).encode() != said:
+        state_bytes = content[_DIGITS:]
+        if checksum(state_bytes).encode() != content[:_DIGITS]:
             raise damaged
         try:
             # Tensors and plain values only: loading never runs code from the file.

@@ -34,7 +34,7 @@ class TrainingRows:
     right, given : Tensor, shape (n, d), optional
         Variables of the independence to enforce.
     weights : Tensor, shape (n,), optional
-        Weights of the rows in the loss; the penalty counts every row alike.
+        In the loss; the penalty counts every row alike.
     imagined : Tensor, shape (n, m, width), optional
         The first inputs as they would be in m other worlds, where rows bring these with them.
 
@@ -55,8 +55,7 @@ class TrainingRows:
     imagined: Tensor | None = None
 
     def __post_init__(self) -> None:
-        strange = [name for name, part in self._named() if not isinstance(part, Tensor)]
-        if strange:
+        if strange := [name for name, part in self._named() if not isinstance(part, Tensor)]:
             raise InputTypeError(
                 f"Training rows are tensors, but {strange[0]} is none; convert it with torch.as_tensor."
             )
@@ -90,6 +89,13 @@ class TrainingRows:
     def to(self, device: torch.device) -> Self:
         """Return the same rows on another device."""
         return self._each(lambda part: part.to(device))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Put rows of one kind below each other."""
+        names = [name for name, _ in parts[0]._named() if not name.startswith("inputs")]
+        others = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
+        return cls(tuple(torch.cat(inputs) for inputs in zip(*(part.inputs for part in parts), strict=True)), **others)
 
     def cut(self, places: Sequence[int]) -> Self:
         """Return rows with some of the first inputs' columns alone."""
@@ -152,28 +158,18 @@ class DatasetRows:
         """Take a map-style dataset of (inputs, target), (inputs, target, right) or (inputs, target, right, given).
 
         Each is a tensor or a number; inputs may be a tuple. All but the inputs is read in one pass and kept: a penalty
-        can then be prepared on all rows.
-
-        Parameters
-        ----------
-        dataset : Dataset
-        device : str or torch.device
-            Where batches go.
-        workers : int
-            Processes that read ahead.
-        verbose : bool
-            Show a bar for the pass.
+        can then be prepared on all rows. ``device``: where batches go. ``workers``: processes that read ahead.
+        ``verbose``: show a bar for the pass.
         """
-        n, place = checked_length(dataset), chosen_device(device)
+        n, target_device = checked_length(dataset), chosen_device(device)
         if n < 2:
             raise InputError(f"Training needs at least 2 rows, got a dataset of {n}; pass more rows.")
         workers = whole(workers, "workers", minimum=0)
-        loader = DataLoader(
-            _Part(dataset, slice(1, None)), _ROWS_READ_AT_ONCE, num_workers=workers, generator=torch.Generator()
-        )
+        others = _Part(dataset, slice(1, None))
+        loader = DataLoader(others, _ROWS_READ_AT_ONCE, num_workers=workers, generator=torch.Generator())
         bar = tqdm(loader, total=-(-n // _ROWS_READ_AT_ONCE), disable=not verbose)
         try:
-            target, *others = (torch.cat(parts) for parts in zip(*map(list, bar), strict=True))
+            target, *sides = (torch.cat(parts) for parts in zip(*map(list, bar), strict=True))
         except InputError:
             raise
         except (TypeError, RuntimeError) as error:
@@ -181,10 +177,10 @@ class DatasetRows:
                 f"Beside its inputs, an item of the dataset must hold numbers of one shape, got others ({error}); "
                 f"return tensors or numbers."
             ) from error
-        right, given = (*(_columns(part) for part in others), None, None)[:2]
+        right, given = (*(_columns(part) for part in sides), None, None)[:2]
         # Whole numbers are classes; all else is one column per output.
         known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
-        return cls(known.to(place), _Part(dataset, 0), workers)
+        return cls(known.to(target_device), _Part(dataset, 0), workers)
 
     def __len__(self) -> int:
         return len(self.known)

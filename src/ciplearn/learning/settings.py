@@ -1,23 +1,26 @@
-"""How a network is trained."""
+"""How a network is trained, for which loss, and what comes out."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from ciplearn._core.arguments import non_negative, one_of, positive, whole
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import Adam
+from ciplearn._core.workers import ALONE, Workers
 
 SCHEDULES = ("cosine", "constant")
 
 # Beyond these no training ends, or no number in single precision is left.
-_MOST_EPOCHS = 10_000_000
-_LARGEST_RATE = 1e30
+_MOST_EPOCHS, _LARGEST_RATE = 10_000_000, 1e30
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,10 @@ class TrainingSettings:
 
     Attributes
     ----------
-    gamma : float
-        Weight of the penalty, in units of ``gamma_scale``.
-    epochs, batch_size : int
-    learning_rate, weight_decay : float
+    gamma, gamma_scale : float
+        Weight of the penalty, and the unit that it is counted in.
+    epochs, batch_size, learning_rate, weight_decay
+        Of Adam.
     schedule : "cosine" or "constant"
         How the learning rate goes: down to zero along half a cosine over the epochs, so that training settles, or not.
     patience : int or None
@@ -37,8 +40,6 @@ class TrainingSettings:
         trains all epochs.
     mixed_precision : bool
         Run the network in bfloat16 where torch deems it safe; loss, penalty and weights stay in single precision.
-    gamma_scale : float
-        What a gamma of 1 weighs.
     seed : int
         Of initial weights, shuffles and dropout.
 
@@ -107,15 +108,160 @@ def chosen_device(device: str | torch.device) -> torch.device:
     refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise refusal from error
-    if chosen.type == "meta":
-        raise refusal
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
-    try:
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        is_absent = chosen.type == "cuda" and not torch.cuda.is_available()
+        if not is_absent:
+            torch.empty(1, device=chosen)
+    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
         # A kind of device that torch knows by name only, or a number that is none.
         raise refusal from error
+    if is_absent:
+        raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
+    if chosen.type == "meta":
+        raise refusal
     return chosen
+
+
+class Objective(ABC):
+    """A loss on the network's raw output, and the prediction that follows from that output.
+
+    Examples
+    --------
+    >>> from ciplearn.learning import Objective, SquaredError
+    >>> isinstance(SquaredError(), Objective)
+    True
+    """
+
+    @abstractmethod
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:  # (b, k), (b, ...) -> (b,)
+        """Loss of each row."""
+
+    @abstractmethod
+    def prediction(self, output: Tensor) -> Tensor:  # (b, k) -> (b, d)
+        """What the penalty's kernel compares."""
+
+    @abstractmethod
+    def columns(self, target: Tensor) -> int | None:
+        """How many columns the output must have; None where any number will do."""
+
+    def loss(self, output: Tensor, target: Tensor, weights: Tensor | None, workers: Workers = ALONE) -> Tensor:
+        """Mean loss over the rows of all workers, weighted where rows have weights."""
+        losses = self.losses(output, target)
+        if workers.size > 1:
+            shares = torch.ones_like(losses) if weights is None else weights.to(losses)
+            total, weight = workers.total(torch.stack([(losses * shares).sum(), shares.sum()]))
+            return total / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+        if weights is None:
+            return losses.mean()
+        # A batch of rows without weight has nothing to say, and no 0/0 either.
+        return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(weights.dtype).tiny)
+
+    def check(self, output: Any, target: Tensor) -> None:
+        """Refuse an output that would be broadcast against the target, or is none."""
+        if not isinstance(output, Tensor):
+            raise InputTypeError(f"The network must return a tensor, got {type(output).__name__}; return one tensor.")
+        rows, columns = len(target), self.columns(target)
+        if output.dim() != 2 or len(output) != rows or columns not in (None, output.shape[1]):
+            raise InputError(
+                f"The network must return {rows} rows of {columns or 'some'} columns for this batch, got shape "
+                f"{tuple(output.shape)}; return one row per row of the inputs and one column per output."
+            )
+        if not output.is_floating_point():
+            raise InputTypeError(f"The network must return floating-point numbers, got {output.dtype}; convert them.")
+
+
+@dataclass(frozen=True)
+class SquaredError(Objective):
+    """Mean over outputs of (ŷ − y)²; the penalty sees ŷ.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import SquaredError
+    >>> SquaredError().losses(torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [1.0]]))
+    tensor([0., 4.])
+    """
+
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:
+        """Mean over outputs of the squared error."""
+        return (output - target.reshape(output.shape)).square().mean(dim=1)
+
+    def columns(self, target: Tensor) -> int:
+        """One per output."""
+        return target.shape[1:].numel()
+
+    def prediction(self, output: Tensor) -> Tensor:
+        """The output itself."""
+        return output
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropy(Objective):
+    """−log p of the right one of two classes, from one logit; the penalty sees the second class's probability.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import BinaryCrossEntropy
+    >>> BinaryCrossEntropy().prediction(torch.zeros(1, 1))
+    tensor([[0.5000]])
+    """
+
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:
+        """Cross-entropy of one logit."""
+        return binary_cross_entropy_with_logits(output[:, 0], target.to(output.dtype), reduction="none")
+
+    def columns(self, target: Tensor) -> int:
+        """One logit."""
+        return 1
+
+    def prediction(self, output: Tensor) -> Tensor:
+        """Probability of the second class."""
+        return torch.sigmoid(output)
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Objective):
+    """−log p of the right class, from one logit per class; the penalty sees all probabilities.
+
+    ``classes``: how many there are, where that is known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ciplearn.learning import CrossEntropy
+    >>> CrossEntropy(classes=2).prediction(torch.zeros(1, 2))
+    tensor([[0.5000, 0.5000]])
+    """
+
+    classes: int | None = None
+
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:
+        """Cross-entropy of one logit per class."""
+        return cross_entropy(output, target, reduction="none")
+
+    def columns(self, target: Tensor) -> int | None:
+        """One logit per class."""
+        return self.classes
+
+    def prediction(self, output: Tensor) -> Tensor:
+        """Probabilities of the classes."""
+        return torch.softmax(output, dim=1)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained network, in evaluation mode, and how it got there.
+
+    ``history`` holds the mean ``loss`` of each epoch, the mean ``penalty`` unless gamma is 0, and the objective on
+    ``validation`` rows where there are any.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from ciplearn.learning import Fit
+    >>> Fit(nn.Linear(2, 1).eval(), ({"loss": 0.5}, {"loss": 0.25})).history[-1]
+    {'loss': 0.25}
+    """
+
+    module: nn.Module
+    history: tuple[dict[str, float], ...]

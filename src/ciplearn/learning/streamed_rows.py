@@ -21,11 +21,8 @@ from ciplearn._core.files import whole_file
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.learning.rows import DatasetRows, TrainingRows, batches_of
 
-# Rows that are read in one go, from a place that is drawn.
-_BLOCK = 1024
-
-# Blocks that are shuffled together.
-_WINDOW = 64
+_BLOCK = 1024  # rows that are read in one go, from a place that is drawn
+_WINDOW = 64  # blocks that are shuffled together
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,6 @@ class RowLayout:
     def widths(self) -> tuple[int, int, int, int, int]:
         """Numbers of inputs, target, right, given and imagined inputs."""
         return self.inputs, self.outputs or 1, self.right, self.given, self.worlds * self.inputs
-
-    @property
-    def width(self) -> int:
-        """Numbers of a row."""
-        return sum(self.widths)
 
     def packed(self, rows: TrainingRows) -> Tensor:  # (n, width)
         """Put a row's numbers beside each other."""
@@ -88,7 +80,7 @@ class StoredPart:
 
     def read(self, first: int, count: int) -> Tensor:  # (count, width)
         """Read some rows."""
-        size = self.layout.width
+        size = sum(self.layout.widths)
         numbers = np.fromfile(self.path, dtype="<f4", count=count * size, offset=first * size * 4)
         if len(numbers) != count * size:
             raise InputError(f"{self.path} ends too early; it was cut short, prepare the rows anew.")
@@ -121,7 +113,7 @@ class StreamedRows:
     ----------
     parts : tuple of StoredPart
     layout : RowLayout
-    place : torch.device
+    device : torch.device
         Where batches go.
     sample : TrainingRows, optional
         Some of the rows, drawn from all files, for what a network reads off its rows before it is trained.
@@ -139,17 +131,12 @@ class StreamedRows:
 
     parts: tuple[StoredPart, ...]
     layout: RowLayout
-    place: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     sample: TrainingRows | None = None
     places: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return sum(part.n_rows for part in self.parts)
-
-    @property
-    def device(self) -> torch.device:
-        """Where batches go."""
-        return self.place
 
     # Those of the sample.
     inputs = property(lambda self: self._some().inputs)
@@ -162,8 +149,8 @@ class StreamedRows:
         # Smaller where rows are few, so that every worker has some.
         size = max(1, min(_BLOCK, len(self) // (8 * workers.size)))
         blocks = [
-            (place, first, min(size, part.n_rows - first))
-            for place, part in enumerate(self.parts)
+            (number, first, min(size, part.n_rows - first))
+            for number, part in enumerate(self.parts)
             for first in range(0, part.n_rows, size)
         ]
         # As many steps for all workers, whatever share of the rows they have.
@@ -174,16 +161,16 @@ class StreamedRows:
         """Go through one's own rows: windows of blocks are read, shuffled, and cut into as many batches as planned."""
         generator = torch.Generator().manual_seed(plan.seed)
         order = torch.randperm(len(plan.blocks), generator=generator).tolist()
-        own = sum(count for _, _, count in plan.blocks)
-        waiting = torch.empty(0, self.layout.width)
+        n_rows = sum(count for _, _, count in plan.blocks)
+        waiting = torch.empty(0, sum(self.layout.widths))
         start = 0
         for step in range(plan.steps):
-            end = own * (step + 1) // plan.steps
+            end = n_rows * (step + 1) // plan.steps
             while len(waiting) < end - start:
                 window, order = order[:_WINDOW], order[_WINDOW:]
-                waiting = self._shuffled(waiting, [plan.blocks[place] for place in window], generator)
+                waiting = self._shuffled(waiting, [plan.blocks[number] for number in window], generator)
             batch, waiting = waiting[: end - start], waiting[end - start :]
-            yield torch.arange(start, end), self._unpacked(batch.to(self.place))
+            yield torch.arange(start, end), self._unpacked(batch.to(self.device))
             start = end
 
     def take(self, index: Tensor) -> Self:
@@ -196,7 +183,7 @@ class StreamedRows:
 
     def to(self, device: torch.device) -> Self:
         """Return the same rows with batches on another device."""
-        return replace(self, place=device)
+        return replace(self, device=device)
 
     def fingerprint(self) -> str:
         """A digest of the layout and of the first rows of each file."""
@@ -214,21 +201,21 @@ class StreamedRows:
         order = torch.randperm(n, generator=generator)
         places = torch.empty_like(order)
         places[order] = torch.arange(n)
-        shuffled = torch.empty(n, self.layout.width)
+        shuffled = torch.empty(n, sum(self.layout.widths))
         shuffled[places[: len(waiting)]] = waiting
         start = len(waiting)
-        for place, first, count in blocks:
-            shuffled[places[start : start + count]] = self.parts[place].read(first, count)
+        for number, first, count in blocks:
+            shuffled[places[start : start + count]] = self.parts[number].read(first, count)
             start += count
         return shuffled
 
     def _some(self) -> TrainingRows:
         """The sample; without one, the first rows, which tell how wide they are."""
         if self.sample is not None:
-            rows = self.sample.to(self.place)
+            rows = self.sample.to(self.device)
             return rows if self.places is None else rows.cut(self.places)
         part = next(part for part in self.parts if part.n_rows)
-        return self._unpacked(part.read(0, min(part.n_rows, 16)).to(self.place))
+        return self._unpacked(part.read(0, min(part.n_rows, 16)).to(self.device))
 
     def _unpacked(self, numbers: Tensor) -> TrainingRows:  # (n, width)
         rows = self.layout.unpacked(numbers)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ciplearn.estimators.preparation import INDEPENDENCE
-from ciplearn.estimators.roles import statement_on_columns
+from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.routes.family import Family
 from ciplearn.routes.route import Route, Walk, along_gammas
 

@@ -1,4 +1,4 @@
-"""A fitted model as a folder: weights as safetensors, all else as JSON, and a card for people.
+"""A fitted model as a folder: weights as safetensors, all else as JSON, and a card that says how it came about.
 
 Loading reads numbers and text; nothing in the folder is ever run.
 """
@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -31,18 +31,16 @@ from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import check_finished, checksum, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.imagining import checked_models
 from ciplearn.estimators.networks import OURS, LineNetwork, device_of, network_of
+from ciplearn.estimators.penalty_terms import checked_models
 from ciplearn.estimators.predictors import CIPClassifier, CIPRegressor
-from ciplearn.estimators.preparation import COUNTERFACTUAL, preparation_seed
-from ciplearn.estimators.roles import Roles
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, NO_ROUTE, preparation_seed
+from ciplearn.estimators.problem import Roles
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
-from ciplearn.saving.card import card
 from ciplearn.saving.spec import architecture, check_restored, from_spec, network_from, to_spec
 
-# In MiB: the mechanisms of a causal model may keep the noise of every training row.
-_LARGEST_MODEL = 1 << 12
+_LARGEST_MODEL = 1 << 12  # in MiB: the mechanisms of a causal model may keep the noise of every training row
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -50,17 +48,8 @@ FORMAT = 2
 _CLASSES: dict[str, type[CIPEstimator]] = {"CIPClassifier": CIPClassifier, "CIPRegressor": CIPRegressor}
 _WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.md"
 _TARGET_SCALES = ("low", "range", "centre", "spread")
-_NOT_SAVED = {
-    "graph",
-    "independence",
-    "learner",
-    "counterfactuals",
-    "module",
-    "penalty",
-    "checkpoint",
-    "random_state",
-    "warm_start",
-}
+_NOT_SAVED = {"graph", "independence", "learner", "counterfactuals", "module", "penalty"}
+_NOT_SAVED |= {"checkpoint", "random_state", "warm_start"}
 
 
 def save_model(
@@ -83,7 +72,9 @@ def save_model(
     flag(overwrite, "overwrite")
     flag(counterfactuals, "counterfactuals")
     target = as_path(folder)
-    model = _as_trained(model)
+    # With the parameters of its training, whatever was set since; how much it says is no matter.
+    trained = {name: value for name, value in getattr(model, "trained_with_", {}).items() if name != "verbose"}
+    model = copy.copy(model).set_params(**trained)
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
@@ -119,7 +110,13 @@ def load_model(
         if isinstance(model.module_, LineNetwork):
             model.share_ = model.module_.share
         check_restored(model, description["columns"])
-        _dry_run(model)
+        # One row of nothing is asked for: an entry of a wrong kind shows here and not in use.
+        empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
+        features = torch.from_numpy(model.encoding_.features(empty))
+        if isinstance(model.module_, OURS) and model.module is None:
+            answer = model.module_(features.to(device_of(model.module_)))
+            if not isinstance(model, CIPClassifier):
+                answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
         if counterfactuals is not None:
             model.counterfactuals = _read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
@@ -150,7 +147,15 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
         model.independence = statements[0] if len(statements) == 1 else list(statements)
     model.encoding_ = from_spec(description["encoding"])
     model.statement_encodings_ = from_spec(description["statement_encodings"])
-    _restore_target(model, description["target"])
+    target = description["target"]
+    if isinstance(model, CIPClassifier):
+        model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
+    else:
+        scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
+        if not np.isfinite(scales).all():
+            raise ValueError("target")
+        model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
+        model.target_is_flat_ = target["flat"]
     model.gamma_ = non_negative(description["gamma"], "gamma")
     model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
     model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)
@@ -166,12 +171,6 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     return model
 
 
-def _as_trained(model: CIPEstimator) -> CIPEstimator:
-    """Return the model with the parameters of its training, whatever was set since; how much it says is no matter."""
-    trained = getattr(model, "trained_with_", {})
-    return copy.copy(model).set_params(**{name: value for name, value in trained.items() if name != "verbose"})
-
-
 def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) -> dict[str, Any]:
     if model.learner is not None and LEARNERS.get(model.learner.name) is not type(model.learner):
         raise InputError(f"{model.learner!r} cannot be saved, since it is not registered; add it to learners.LEARNERS.")
@@ -179,6 +178,11 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
     if isinstance(model.random_state, Integral):
         # A generator has moved on since; a seed says how to train again.
         parameters["random_state"] = model.random_state
+    if isinstance(model, CIPClassifier):
+        target = {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
+    else:
+        target = {name: getattr(model, f"target_{name}_").tolist() for name in _TARGET_SCALES}
+        target["flat"] = model.target_is_flat_
     return {
         "format": FORMAT,
         "class": type(model).__name__,
@@ -199,7 +203,7 @@ def _described(model: CIPEstimator, weights: bytes, scores: dict[str, float]) ->
         "statement_encodings": to_spec(model.statement_encodings_),
         "columns": [str(name) for name in getattr(model, "array_names_", getattr(model, "feature_names_in_", ()))],
         "array": hasattr(model, "array_names_"),
-        "target": _target(model),
+        "target": target,
         "gamma": model.gamma_,
         "gamma_scale": model.gamma_scale_,
         "epochs": model.n_iter_,
@@ -237,40 +241,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     return description, weights
 
 
-def _target(model: CIPEstimator) -> dict[str, Any]:
-    if isinstance(model, CIPClassifier):
-        return {"classes": model.classes_.tolist(), "kind": str(model.classes_.dtype)}
-    scales = {name: getattr(model, f"target_{name}_").tolist() for name in _TARGET_SCALES}
-    return {**scales, "flat": model.target_is_flat_}
-
-
-def _restore_target(model: CIPEstimator, target: dict[str, Any]) -> None:
-    if isinstance(model, CIPClassifier):
-        model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
-        return
-    scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
-    if not np.isfinite(scales).all():
-        raise ValueError("target")
-    model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
-    model.target_is_flat_ = target["flat"]
-
-
-def _dry_run(model: CIPEstimator) -> None:
-    """Ask for one row of nothing: an entry of a wrong kind shows here and not in use."""
-    empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
-    features = torch.from_numpy(model.encoding_.features(empty))
-    if isinstance(model.module_, OURS) and model.module is None:
-        answer = model.module_(features.to(device_of(model.module_)))
-        if not isinstance(model, CIPClassifier):
-            answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
-
-
 def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dict[str, Any]]:
     """Write the causal models that imagined training rows, and return what to say about each.
 
     One with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; one without,
-    such as a model of known equations, is only named. Estimators never know the kind of such a model, so whoever loads
-    it passes what reads its file.
+    such as a model of known equations, is only named. Whoever loads a model passes what reads its file.
     """
     if model.route_ != COUNTERFACTUAL:
         return []
@@ -293,7 +268,6 @@ def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dic
 
 
 def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]) -> Any:
-    """Read back what `_write_models` wrote: one model, a list of several, or None where a file is missing."""
     files = [entry["file"] if isinstance(entry, dict) else None for entry in entries]
     if not files or None in files:
         return None
@@ -323,3 +297,62 @@ def _plain(value: Any) -> Any:
     if isinstance(value, torch.device):
         return str(value)
     raise InputTypeError(f"A model with {value!r} among its parameters or classes cannot be saved; use plain values.")
+
+
+def card(description: dict[str, Any]) -> str:
+    """A short card that says what a saved model is, as Markdown."""
+    roles, gamma = description["roles"], description["gamma"]
+    lines = [f"# {description['class']}", "", f"Predicts from: {_named(roles['inputs'])}.", ""]
+    weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
+    if description["route"] == NO_ROUTE:
+        lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
+    elif description["route"] == LINE:
+        share = description["network"]["share"]
+        lines += [
+            f"A straight line: the predictor from what {_named(roles['protected'])} leaves alone, moved towards an "
+            f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
+            f"right.",
+        ]
+    elif description["route"] == LEFT_OUT:
+        lines.append(
+            f"Trained without a penalty and without looking at {_named(roles['protected'])}. It still sees all that "
+            f"they have changed in other columns: audit it before relying on it."
+        )
+    elif description["route"] == COUNTERFACTUAL:
+        imagined_by = (
+            _escaped(one["said"]) + (f" (kept in `{one['file']}`)" if one["file"] else "")
+            for one in description["counterfactuals"]
+        )
+        lines += [
+            f"Trained with a penalty on the variance of predictions had {_named(roles['protected'])} been "
+            f"different, {weight}, on rows imagined by {'; '.join(imagined_by)}.",
+            "",
+            "Such a predictor is as invariant as the causal model is right. Audit it before relying on it, under a "
+            "model of other rows: the one that it was trained with does not judge it.",
+        ]
+    elif description["route"] != INDEPENDENCE:
+        lines.append(f"Made along the route {_escaped(description['route'])}. Audit the model before relying on it.")
+    else:
+        stated = roles["statements"][0]
+        given = f" given {_named(stated['given'])}" if stated["given"] else ""
+        lines += [
+            f"Trained with a penalty on dependence of the prediction on {_named(stated['right'])}{given}, {weight}.",
+            "",
+            "A penalty makes dependence small, not zero, and the step from independence to counterfactual invariance "
+            "rests on the causal graph. Audit the model before relying on it.",
+        ]
+    if description["scores"]:
+        lines += ["", "| measure | value |", "|---|---|"]
+        lines += [f"| {_escaped(name)} | {value:.4g} |" for name, value in description["scores"].items()]
+    versions = ", ".join(f"{name} {version}" for name, version in description["versions"].items())
+    return "\n".join([*lines, "", f"Saved with {versions}. Load with `ciplearn.load_model(folder)`.", ""])
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(_escaped(name) for name in names)
+
+
+def _escaped(text: str) -> str:
+    """Write text so that Markdown shows its signs as they are; an underscore within a word is one anyway."""
+    signs = r"([\\`*{}\[\]<>#!|~&$]|(?<![^\W_])_|_(?![^\W_]))"
+    return re.sub(signs, r"\\\1", " ".join(text.split()))

@@ -1,22 +1,32 @@
-"""Kernels, penalties, encodings and networks as JSON-ready data, and back; only known kinds are ever made.
+"""Kernels, penalties, encodings and networks as JSON-ready data, and back; and a network as an ONNX file.
 
-What was read back is checked: a changed file is refused, and never predicts.
+Only known kinds are ever made. What was read back is checked: a changed file is refused, and never predicts.
 """
 
 from __future__ import annotations
 
+import copy
+import io
+import os
+import warnings
+from contextlib import redirect_stdout
 from dataclasses import fields, is_dataclass
+from importlib.util import find_spec
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
 
 from ciplearn import kernels, penalties
 from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
-from ciplearn._core.errors import InputError
+from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
+from ciplearn._core.files import whole_file
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, MeanNetwork, Perceptron, Ramps, Trees
+from ciplearn.estimators.predictors import CIPRegressor
 
 _PARTS = (kernels.Kernel, kernels.FeatureMap, penalties.Penalty)
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (CategoryColumn, NumberColumn, TableEncoding)} | {
@@ -58,7 +68,14 @@ def from_spec(spec: Any) -> Any:
     try:
         # Products and sums take their parts one by one.
         value = kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
-        _check_column(value)
+        right = True
+        if isinstance(value, NumberColumn):
+            ends = value.low, value.high, value.median
+            right = all(isinstance(end, int | float) and isfinite(end) for end in ends)
+        elif isinstance(value, CategoryColumn):
+            right = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
+        if not right:
+            raise TypeError(value.name)
     except TypeError as error:
         raise InputError(
             f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
@@ -77,18 +94,6 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
         raise InputError(
             f"The model file lists the columns {columns!r}, which are not those of its roles; it was changed."
         )
-
-
-def _check_column(value: Any) -> None:
-    """Raise a TypeError where what was read of a column is of another kind."""
-    if isinstance(value, NumberColumn):
-        right = all(isinstance(end, int | float) and isfinite(end) for end in (value.low, value.high, value.median))
-    elif isinstance(value, CategoryColumn):
-        right = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
-    else:
-        right = True
-    if not right:
-        raise TypeError(value.name)
 
 
 def architecture(network: nn.Module) -> dict[str, Any]:
@@ -129,3 +134,84 @@ def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Modu
     if module is None:
         raise InputError(f"The model was trained with its own network {described.get('own')}; pass one as module=.")
     return module
+
+
+def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Write the network of a fitted model of a table.
+
+    The file takes ``inputs``, the encoded table of shape (n, width) that ``model.encoding_.features(X)`` gives, and
+    returns ``predictions``: values on the outcome's own scale, or class probabilities.
+
+    Parameters
+    ----------
+    model : CIPRegressor, CIPClassifier, or what `Repaired.distil` has taught one of them
+        Fitted without extra tensors. A repaired model asks its causal model about every row: distil it first.
+    path : path
+        Written whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, datasets, export_onnx
+    >>> world = datasets.first_synthetic()
+    >>> table = world.sample(100, random_state=0)
+    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = export_onnx(model.fit(table.drop(columns="Y"), table["Y"]), f"{folder}/model.onnx")
+    ...     print(path.name, path.stat().st_size > 0)
+    model.onnx True
+    """
+    if hasattr(model, "distil"):
+        raise InputError(
+            f"A {type(model).__name__} model asks its causal model about every row, which an ONNX file cannot hold; "
+            'export what it teaches a network: export_onnx(repaired.distil(Network().estimator("regression")), path).'
+        )
+    model = getattr(model, "model", model)
+    if not isinstance(model, CIPEstimator):
+        raise InputTypeError(
+            f"Only a fitted CIPRegressor or CIPClassifier can be exported, got {model!r}; pass one, or what was "
+            f"distilled into one."
+        )
+    check_is_fitted(model, "module_")
+    if find_spec("onnx") is None or find_spec("onnxscript") is None:
+        raise MissingDependencyError("ONNX export needs the packages onnx and onnxscript; install ciplearn[onnx].")
+    example = torch.zeros(2, model.encoding_.width)
+    network = _AnsweringNetwork(model).eval()
+    target = Path(path)
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        # The exporter talks about its own future; none of it is for the person who exports.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            network,
+            (example,),
+            input_names=["inputs"],
+            output_names=["predictions"],
+            dynamic_shapes={"inputs": {0: torch.export.Dim("rows")}},
+            dynamo=True,
+            verbose=False,
+        )
+    with whole_file(target) as file:
+        file.write(program.model_proto.SerializeToString())  # type: ignore[union-attr]
+    return target
+
+
+class _AnsweringNetwork(nn.Module):
+    """The network with what turns its output into an answer."""
+
+    low: Tensor
+    range: Tensor
+
+    def __init__(self, model: CIPEstimator) -> None:
+        super().__init__()
+        self.network = copy.deepcopy(model.module_).cpu()
+        self.prediction = model._objective().prediction
+        self.classes = len(getattr(model, "classes_", ()))
+        if isinstance(model, CIPRegressor):
+            self.register_buffer("low", torch.tensor(model.target_low_, dtype=torch.float32))
+            self.register_buffer("range", torch.tensor(model.target_range_, dtype=torch.float32))
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (n, width) -> (n, outputs)
+        answer = self.prediction(self.network(inputs))
+        if not self.classes:
+            return self.low + answer * self.range
+        return torch.cat([1 - answer, answer], dim=1) if self.classes == 2 else answer

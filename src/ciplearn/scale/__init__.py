@@ -1,6 +1,5 @@
 """Beyond one machine: the same work done by the workers of a Ray cluster, or by processes that torchrun starts."""
 
-from ciplearn.scale.process_group import TorchRun
-from ciplearn.scale.ray_engine import RayEngine
+from ciplearn.scale.engines import RayEngine, TorchRun
 
 __all__ = ["RayEngine", "TorchRun"]

@@ -11,25 +11,23 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+
+import torch.distributed as distributed
 
 from ciplearn._core.arguments import whole
 from ciplearn._core.errors import CiplearnError, InputError, MissingDependencyError
 from ciplearn._core.workers import Engine, Item, ProcessGroup, Result
 
-# Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up.
-_WAITING = 8
+# Results that wait for an earlier one, per worker: no worker is idle, and results do not pile up. How often a training
+# is begun anew before it is given up: more than that is no accident.
+_WAITING, _MOST_RESTARTS = 8, 20
 
-# How often a training is begun anew before it is given up: more than that is no accident.
-_MOST_RESTARTS = 20
-
-# Seconds between two looks at what a training says.
-_LISTENING = 1.0
-
-# How long a worker waits for the others to come.
-_PATIENCE = timedelta(minutes=10)
+# Seconds between two looks at what a training says; how long a worker waits for the others to come.
+_LISTENING, _PATIENCE = 1.0, timedelta(minutes=10)
 
 
 class RayEngine(Engine):
@@ -68,7 +66,12 @@ class RayEngine(Engine):
     ) -> None:
         self.scratch = None if scratch is None else os.fspath(scratch)
         self.workers = whole(workers, "workers", minimum=1)
-        self.address, self.gpus, self.meet = address, gpus, _host_and_port(meet)
+        self.address, self.gpus, self.meet = address, gpus, None
+        if meet is not None:
+            host, _, port = meet.rpartition(":")
+            if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
+                raise InputError(f"meet must be an address and a port, got {meet!r}; pass for example 10.0.0.7:29500.")
+            self.meet = host, int(port)
         self._ray = _started(self.workers, address)
         self._nodes()
 
@@ -153,7 +156,9 @@ class RayEngine(Engine):
             cause = error.cause
             if isinstance(cause, CiplearnError):
                 raise cause from None
-            if _is_about_others(cause):
+            # torch.distributed says that another process is gone.
+            signs = ("connection closed", "connection reset", "connection refused", "gloo", "nccl", "peer")
+            if isinstance(cause, RuntimeError) and any(sign in str(cause).lower() for sign in signs):
                 raise _OthersLost from error
             raise
         except self._ray.exceptions.RayActorError:
@@ -169,8 +174,6 @@ class _OthersLost(Exception):  # noqa: N818 - a state of the cluster, told to th
 
 
 class _Trainer:
-    """One worker of a training."""
-
     def __init__(self) -> None:
         self._said, self._heard = io.StringIO(), 0
 
@@ -214,15 +217,6 @@ class _Trainer:
         return result if rank == 0 else None
 
 
-def _host_and_port(text: str | None) -> tuple[str, int] | None:
-    if text is None:
-        return None
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
-        raise InputError(f"meet must be an address and a port, got {text!r}; pass for example 10.0.0.7:29500.")
-    return host, int(port)
-
-
 def _answers(node: dict[str, Any]) -> bool:
     """Whether a node can be reached: Ray itself takes half a minute to notice that one is gone."""
     try:
@@ -238,14 +232,6 @@ def _alone_on_a_core(work: Callable[[Item], Result], item: Item) -> Result:
     # Ray gives a task one core; more threads would fight for it.
     torch.set_num_threads(1)
     return work(item)
-
-
-def _is_about_others(error: BaseException) -> bool:
-    """Whether torch.distributed says that another process is gone."""
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(
-        sign in text for sign in ("connection closed", "connection reset", "connection refused", "gloo", "nccl", "peer")
-    )
 
 
 def _started(workers: int, address: str | None) -> Any:
@@ -271,3 +257,59 @@ def _started(workers: int, address: str | None) -> Any:
         return ray
     ray.init(num_cpus=max(workers, os.cpu_count() or 1), include_dashboard=False, **quiet)
     return ray
+
+
+class TorchRun(Engine):
+    """All processes of ``torch.distributed`` together.
+
+    Every process makes the same calls. Each does its share of independent work and has the results of all.
+
+    Parameters
+    ----------
+    scratch : path, optional
+        A folder that all processes see: encoded rows and checkpoints are kept there while a job runs.
+
+    Examples
+    --------
+    >>> from ciplearn.scale import TorchRun
+    >>> torch.distributed.init_process_group("gloo")  # doctest: +SKIP
+    >>> model.fit("rows/*.parquet", engine=TorchRun())  # doctest: +SKIP
+    """
+
+    def __init__(self, scratch: str | os.PathLike[str] | None = None) -> None:
+        self._group = ProcessGroup()
+        self.workers = self._group.size
+        self.scratch = None if scratch is None else os.fspath(scratch)
+
+    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Do every n-th item, with n processes, and gather; an error of one process is raised in all."""
+        done: list[tuple[int, Any, Exception | None]] = []
+        for number in range(self._group.rank, len(items), self._group.size):
+            try:
+                done.append((number, work(items[number]), None))
+            except Exception as error:  # noqa: BLE001 - the others wait for an answer, whatever has happened
+                done.append((number, None, error))
+                break
+        gathered: list[Any] = [None] * self._group.size
+        distributed.all_gather_object(gathered, done)
+        results = sorted((entry for part in gathered for entry in part), key=lambda entry: entry[0])
+        for _, _, raised in results:
+            if raised is not None:
+                raise raised
+        return (result for _, result, _ in results)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield the first process's folder, which all must see."""
+        if self._group.rank == 0:
+            with super().folder() as folder:
+                yield Path(self._group.agreed(str(folder)))
+                # Others may still read.
+                distributed.barrier()
+        else:
+            yield Path(self._group.agreed(None))
+            distributed.barrier()
+
+    def train(self, task: Callable[..., Result]) -> Result:
+        """Run it here, with the others."""
+        return task(workers=self._group)

@@ -1,0 +1,298 @@
+"""What a penalty is made of beside an operator: rows that a causal model imagines, and the unit that gamma counts in.
+
+A causal model is anything with ``counterfactual(rows, {name: values})``. What it imagines of the inputs, had the
+protected variables been different, is data from here on, so nothing in training knows the model.
+
+What a penalty's values are depends on kernels, columns and rows: the outcome's own penalty is 1e-2 in the paper's first
+synthetic case and 3e-4 on Adult. Relative to it, and to the loss of a constant prediction, a gamma means the same
+everywhere: loss / loss of a constant + gamma · penalty / penalty of the outcome.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ciplearn._core.arguments import positive
+from ciplearn._core.encoding import TableEncoding
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import as_list
+from ciplearn.causal.names import columns_of, node_of
+from ciplearn.estimators.tables import FurtherInputs, read_table, statement_rows
+from ciplearn.learning import Rows
+from ciplearn.learning.invariance import (
+    PER_STEP,
+    CounterfactualVariance,
+    Dependence,
+    ImaginedRows,
+    Invariance,
+    StreamedVariance,
+)
+
+N_WORLDS = 16  # values of the protected variables that each row is imagined with, where they are drawn
+
+# Numbers that imagined inputs may hold in memory; with many rows fewer worlds per row show as much.
+_MOST_NUMBERS = 2**28
+
+
+def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
+    """Read one causal model, or several of which the worst counts."""
+    models = tuple(counterfactuals) if isinstance(counterfactuals, list | tuple) else (counterfactuals,)
+    if not models:
+        raise InputError("counterfactuals holds no model, got an empty list; pass a causal model, or leave it out.")
+    for model in models:
+        if not callable(getattr(model, "counterfactual", None)):
+            raise InputTypeError(
+                f"counterfactuals must have a method counterfactual(rows, {{name: values}}), got "
+                f"{type(model).__name__}; pass for example fit_scm(graph, table)."
+            )
+    return models
+
+
+@dataclass(frozen=True)
+class WorldsOfRows:
+    """Values of the protected columns that rows are imagined with.
+
+    Columns that take few joint values are set to each of them, which have probabilities then; others to values drawn
+    from the rows, together, which is their joint law.
+    """
+
+    law: pd.DataFrame  # the values to draw from, or each joint value once
+    count: int  # of draws per row; where joint values are listed, their number
+    weights: Tensor | None = None  # (count,): the probability of each joint value, where they are listed
+
+    @classmethod
+    def of(cls, law: pd.DataFrame, count: int) -> WorldsOfRows:
+        """Read them off rows of the protected columns."""
+        distinct = law.drop_duplicates()
+        if len(distinct) > PER_STEP:
+            return cls(law, count)
+        counts = law.value_counts(dropna=False)
+        shares = [counts[tuple(row)] / len(law) for row in distinct.itertuples(index=False)]
+        return cls(distinct, len(distinct), torch.tensor(shares))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def values(self, n: int, seed: int) -> Iterator[pd.DataFrame]:
+        """Per world, the values of n rows."""
+        generator = np.random.default_rng(seed)
+        for world in range(self.count):
+            listed = self.weights is not None
+            yield self.law.iloc[np.full(n, world) if listed else generator.integers(len(self.law), size=n)]
+
+
+def imagine(
+    model: Any,
+    table: pd.DataFrame,
+    protected: Sequence[str],
+    encoding: TableEncoding,
+    outcome: tuple[str, Any] | None,
+    seed: int,
+    worlds: WorldsOfRows | None = None,
+) -> ImaginedRows:
+    """Imagine each row of a table without its outcome under other values of the protected columns.
+
+    ``outcome``: name and values, shown to a model in which the outcome acts on an input. ``seed``: of the draws; noise
+    that the rows leave open is the same in every world. ``worlds``: by default those of the table's own rows.
+    """
+    if worlds is None:
+        count = int(np.clip(_MOST_NUMBERS // (len(table) * encoding.width), PER_STEP, N_WORLDS))
+        worlds = WorldsOfRows.of(table[list(protected)], count)
+    rows = _shown(model, table, protected, outcome)
+    inputs = torch.empty(len(table), len(worlds), encoding.width)
+    for world, values in enumerate(worlds.values(len(table), seed)):
+        imagined = _world(model, rows, table, values, encoding.names, seed)
+        inputs[:, world] = torch.from_numpy(encoding.features(imagined))
+    return ImaginedRows((inputs,), worlds.weights)
+
+
+def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: tuple[str, Any] | None) -> pd.DataFrame:
+    """The rows as the model takes them: columns of its nodes, and the outcome where it acts on one of them."""
+    graph, rows = getattr(model, "graph", None), table
+    if graph is not None:
+        nodes = {column: node_of(column, graph.nodes) for column in (*table.columns, *protected)}
+        if unknown := [column for column in protected if nodes[column] not in graph.observed]:
+            raise InputError(
+                f"The causal model cannot intervene on {unknown[0]!r}, which is no observed node of it; it has "
+                f"{as_list(graph.observed)}."
+            )
+        rows = table[[column for column in table.columns if nodes[column] in graph.observed]]
+        if outcome and not (outcome[0] in graph.observed and graph.descendants(outcome[0]) & {*nodes.values()}):
+            outcome = None
+    if outcome is None:
+        return rows
+    name, values = outcome[0], np.asarray(outcome[1])
+    if values.ndim > 1 and values.shape[1] > 1:
+        raise InputError(
+            f"The causal model imagines a row by its {name!r}, which is one value, got a target of {values.shape[1]} "
+            f"columns; fit one model per outcome."
+        )
+    return rows.assign(**{name: values.ravel()})
+
+
+def _world(
+    model: Any, rows: pd.DataFrame, table: pd.DataFrame, values: pd.DataFrame, inputs: Sequence[str], seed: int
+) -> pd.DataFrame:
+    graph = getattr(model, "graph", None)
+    nodes = values.columns if graph is None else dict.fromkeys(node_of(name, graph.nodes) for name in values.columns)
+    asked = {}
+    for node in nodes:
+        of_node = values[list(columns_of(node, tuple(values.columns)))].to_numpy()
+        asked[node] = of_node[:, 0] if of_node.shape[1] == 1 else of_node
+    # The same seed for every world, where the model draws what the rows leave open.
+    draws = "random_state" in inspect.signature(model.counterfactual).parameters
+    imagined = model.counterfactual(rows, asked, **({"random_state": seed} if draws else {}))
+    if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
+        raise InputTypeError(
+            f"counterfactual must return a frame with the {len(rows)} rows it was given, got "
+            f"{type(imagined).__name__} of {np.shape(imagined)}; return one row per row."
+        )
+    if absent := [name for name in inputs if name not in imagined.columns]:
+        raise InputError(
+            f"The causal model does not know the input {absent[0]!r}, its rows have {list(imagined.columns)}; add the "
+            f"node to its graph, or leave the column out of inputs."
+        )
+    gaps = imagined[list(inputs)].isna().any()
+    if gaps.any() and not table[list(inputs)].isna().any().any():
+        raise InputError(
+            f"The causal model imagines missing values of {gaps.idxmax()!r}; pass a model that is finite everywhere."
+        )
+    return imagined[list(inputs)]
+
+
+def imagined_rows(
+    estimator: Any, table: pd.DataFrame, target: Any = None, imagined: Any = None, kept: Any = None
+) -> list[ImaginedRows]:
+    """Return the rows of a table in other worlds: those passed, or as each of the causal models imagines them.
+
+    ``imagined``: worlds that were passed to `fit`, each a table, or a pair of a table and tensors, with the rows of X,
+    of which those that a mask has ``kept`` count.
+    """
+    if imagined is not None:
+        if not isinstance(imagined, list | tuple) or len(imagined) < 2:
+            raise InputTypeError(
+                f"imagined must list at least two worlds, each a table or a pair (table, tensors), got "
+                f"{type(imagined).__name__}; pass for example [(X_if_0, [images_if_0]), (X_if_1, [images_if_1])]."
+            )
+        tables, further = [], []
+        for world in imagined:
+            X, tensors = world if isinstance(world, tuple) else (world, ())
+            seen, n = read_table(estimator, X, reset=False), len(kept)
+            if len(seen) != n:
+                raise InputError(f"An imagined world has {len(seen)} rows for {n} rows of X; pass the same rows.")
+            tables.append(torch.from_numpy(estimator.encoding_.features(seen[kept])))
+            further.append(FurtherInputs.of(tensors, n).take(kept))
+        some = tuple(further) if any(part.tensors or part.dataset is not None for part in further) else ()
+        return [ImaginedRows((torch.stack(tables, dim=1),), further=some)]
+    outcome = None if estimator.outcome is None or target is None else (estimator.outcome, target)
+    roles, seed = estimator.roles_, estimator.preparation_seed_
+    models = checked_models(estimator.counterfactuals)
+    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]
+
+
+OUTCOME, AUTO = "outcome", "auto"
+_ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16  # enough to know a scale, few enough to cost nothing
+
+# Below this, what is found may be noise. In 2000 rows of the processes in benchmarks/processes.py outcomes have 0.4 to
+# 1, but 0.04 and 0.05 in two of them.
+_LEAST_SHARE = 0.1
+_NOTHING = 1e-4  # relative to the penalty of shuffled outcomes, a difference this small is rounding
+
+
+def is_relative(estimator: Any) -> bool:
+    """Whether gamma is counted in a unit of the table: by default for all but a penalty that was passed."""
+    scale = estimator.gamma_scale
+    if not isinstance(scale, str):
+        return False
+    if scale not in (OUTCOME, AUTO):
+        raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
+    passed = estimator.penalty is not None and estimator.counterfactuals is None
+    return scale == OUTCOME or not passed
+
+
+def gamma_units(
+    estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
+) -> tuple[float, tuple[float, ...]]:
+    """What a gamma of 1 weighs, and the units in which several penalties are compared."""
+    scales = []
+    for number, penalty in enumerate(each):
+        if not is_relative(estimator):
+            scales.append(compared(estimator, [])[0])
+            continue
+        outcome, constant_loss = estimator._outcome(rows.target)
+        if isinstance(penalty, CounterfactualVariance):
+            scales.append(counterfactual_scale(penalty, rows, outcome, constant_loss))
+            continue
+        encodings = estimator.statement_encodings_[number]
+        prepared = penalty.operator if isinstance(penalty, Dependence) else None
+        operator = prepared or estimator.operator_of(encodings, table, rows.device)
+        right = statement_rows(encodings, table)[0].to(rows.device)
+        scales.append(outcome_scale(operator, outcome, right, constant_loss))
+    return compared(estimator, scales)
+
+
+def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+    """The same from what a gamma of 1 weighs for each penalty alone; without any, for none."""
+    if not scales:
+        # The number that was passed, or 1 where gamma is the penalty's plain weight.
+        scale = estimator.gamma_scale
+        return 1.0 if is_relative(estimator) or isinstance(scale, str) else positive(scale, "gamma_scale"), ()
+    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / one for one in scales)
+
+
+def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:
+    """Return the loss of the best constant prediction over the penalty of the outcome.
+
+    An outcome that keeps the independence has a penalty near zero, above or below, and a unit that small would punish
+    every prediction for what is noise. So the unit is at least a share of what the outcome would have if it followed
+    one of the right-hand columns: the same values, in the order of that column.
+
+    ``operator``: of predictions and ``rows=``. ``outcome``: (n, d), a prediction that is always right. ``right``:
+    (n, columns), what the prediction is to be independent of.
+    """
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randperm(len(outcome), generator=generator)[:_ROWS]
+    truth, followed = outcome[rows.to(outcome.device)], right[rows.to(right.device)]
+    shuffles = (torch.randperm(len(rows), generator=generator).to(truth.device) for _ in range(_SHUFFLES))
+    noise = torch.stack([operator(truth[shuffle], rows=rows) for shuffle in shuffles]).mean()
+    ordered = truth[truth[:, 0].argsort()]
+    ranks = (column.argsort().argsort() for column in followed.T[:_COLUMNS])
+    most = max(float(operator(ordered[rank], rows=rows) - noise) for rank in ranks)
+    reached = float(operator(truth, rows=rows) - noise)
+    if max(reached, most) <= _NOTHING * abs(float(noise)):
+        # The penalty sees nothing: a constant column, or a category of its own in each row.
+        return constant_loss
+    return constant_loss / max(reached, _LEAST_SHARE * most)
+
+
+def counterfactual_scale(
+    invariance: CounterfactualVariance | StreamedVariance, rows: Rows, outcome: Tensor, constant_loss: float
+) -> float:
+    """Return the loss of the best constant prediction over the counterfactual variance of an unconstrained predictor.
+
+    The predictor is a quick one, boosted trees on some of the rows. Where the protected variables hardly move it, the
+    unit is at least a share of the variance of its predictions. ``outcome``: (n, d), a prediction that is always right.
+    """
+    # Only here: trees take memory, and most trainings have no use for them.
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    generator = torch.Generator().manual_seed(0)
+    some = torch.randperm(len(outcome), generator=generator)[:_ROWS]
+    table = rows.inputs[0][some.to(rows.inputs[0].device)].cpu().numpy()
+    batch = rows.take(some) if isinstance(invariance, StreamedVariance) else None
+    imagined = invariance.imagined_inputs(some, batch)[0].cpu().numpy()
+    variance = spread = 0.0
+    for column in outcome[some.to(outcome.device)].cpu().numpy().T:
+        quick = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0).fit(table, column)
+        answers, others = (torch.from_numpy(quick.predict(part))[:, None] for part in (table, imagined))
+        variance += float(invariance.penalty(answers, others, some, rows))
+        spread += float(answers.var())
+    return constant_loss / max(variance, _LEAST_SHARE * spread) if spread > 0 else constant_loss
