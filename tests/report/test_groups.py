@@ -3,7 +3,7 @@ import pytest
 
 from ciplearn.evaluation import group_scores
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.report.groups import scores_by_group
+from ciplearn.report.sections import scores_by_group
 
 
 def test_scores_are_those_of_the_evaluation_with_and_without_a_penalty(decisions):

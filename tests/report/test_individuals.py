@@ -3,7 +3,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.report import Report
-from ciplearn.report.individuals import in_words
+from ciplearn.report.sections import in_words
 
 
 def test_most_affected_rows_come_first_with_all_columns_that_matter(decisions):

@@ -27,7 +27,7 @@ from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
 from ciplearn.repairing import Repaired
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
-from ciplearn.report.groups import BiasAudit
+from ciplearn.report.sections import BiasAudit
 
 # Options that say where to read, where to write and what to show.
 _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "preset")

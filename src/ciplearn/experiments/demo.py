@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ciplearn._core.files import make_folder, whole_file, write_file
 from ciplearn.datasets import applicants
-from ciplearn.display.marks import bare
+from ciplearn.display.frontier import bare
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import audit
 from ciplearn.evaluation.wording import FREE, percent

@@ -24,9 +24,7 @@ from ciplearn.evaluation.scores import scores_in_words
 from ciplearn.evaluation.wording import FREE, Unit, percent, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
-from ciplearn.report.doubts import in_short
-from ciplearn.report.groups import scores_by_group
-from ciplearn.report.individuals import Individual, asked_about
+from ciplearn.report.sections import Individual, asked_about, in_short, scores_by_group
 
 _MOST_INDIVIDUALS = 6
 

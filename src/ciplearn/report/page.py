@@ -17,9 +17,7 @@ from ciplearn._core.wording import as_list
 from ciplearn.evaluation.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 from ciplearn.report.charts import SHAPES, Dot, Mark, Strip, agreement, over_gamma, trade_off
 from ciplearn.report.content import Report
-from ciplearn.report.doubts import doubts
-from ciplearn.report.groups import FEW_ROWS, BiasAudit
-from ciplearn.report.individuals import Individual
+from ciplearn.report.sections import FEW_ROWS, BiasAudit, Individual, doubts
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict

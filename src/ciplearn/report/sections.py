@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
-from ciplearn._core.wording import as_list
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import InputError
+from ciplearn._core.plain_data import fields_as_data
+from ciplearn._core.wording import as_list, written
 from ciplearn.causal import Independence
 from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
+from ciplearn.evaluation import GroupScores, group_scores
 from ciplearn.evaluation.bounds import VCFBounds
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
+from ciplearn.evaluation.effects import said
+from ciplearn.evaluation.paired_effects import compared_values
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.wording import decimal
 from ciplearn.report.charts import Dot, Mark, Strip, over_correlation
+from ciplearn.scm import StructuralCausalModel
+from ciplearn.scm.kinds import Array
 
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
@@ -187,3 +201,167 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], 
         other = bool(table.loc[place, "holds"] != answer.table["holds"].iloc[0])
         changes.append((str(table.loc[place, "change"]), drawn, report.unit.amount(value), refuted, other))
     return tuple(changes), strip.axis(report.unit.factor)
+
+
+# A score of fewer rows says little.
+FEW_ROWS = 30
+
+# The rules of the law allow to leave out categories with less than this share of the rows; here they are marked.
+SMALL_SHARE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class BiasAudit:
+    """Rates and ratios by group and crossing."""
+
+    # ``columns``, ``group``, ``n_rows``, ``selected``, ``rate`` and ``ratio`` with its interval, and ``small``
+    table: pd.DataFrame
+    scored: bool  # whether a number was scored: then a row counts as selected above the median score of all
+    threshold: float
+    # rows without a value there: of those audited, which the tables by that column leave out, and of those that were
+    # left out before
+    unknown: dict[str, int]
+    n_rows: int
+
+    @classmethod
+    def of(cls, report: Report) -> BiasAudit:
+        """Count the decisions of the audited model: rate = selected / rows, ratio = rate / highest rate."""
+        if len(report.audit.vcf.per_output) != 1:
+            raise InputError(
+                f"A bias audit is about one decision per row, but the predictor gives "
+                f"{len(report.audit.vcf.per_output)} numbers; audit one class at a time."
+            )
+        predictor = Predictor(report.model, report.audit.method, report.audit.inputs)
+        scored, columns = not report.audit.is_classifier, report.group_columns
+        if not columns:
+            raise InputError("A bias audit needs columns to group by; name some with groups.")
+        threshold = float(np.median(predictor.numbers(predictor.in_blocks(report.rows)))) if scored else None
+        tables = []
+        for family in [[column] for column in columns] + [list(pair) for pair in combinations(columns, 2)]:
+            scores = group_scores(
+                report.model,
+                report.rows.dropna(subset=family),
+                report.audit.verdict.outcome,
+                family,
+                threshold=threshold,
+                inputs=predictor.inputs,
+                method=None if predictor.method == "call" else predictor.method,
+            )
+            tables.append(scores.table[scores.table["columns"] == " × ".join(family)])
+        table = pd.concat(tables, ignore_index=True).rename(columns={"positive_rate": "rate"})
+        table["selected"] = (table["rate"] * table["n_rows"]).round().astype(int)
+        table["small"] = table["n_rows"] < SMALL_SHARE * len(report.rows)
+        kept = ["columns", "group", "n_rows", "selected", "rate", "ratio", "ratio_low", "ratio_high", "small"]
+        missing = report.rows[columns].isna().sum()
+        unknown = {column: int(missing[column]) + int(report.unknown.get(column, 0)) for column in columns}
+        used = scores.threshold if scores.threshold is not None else 0.5
+        return cls(table[kept], scored, used, unknown, len(report.rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tables as JSON-ready data."""
+        return fields_as_data(self, "table", "n_rows", groups=self.table)
+
+
+def scores_by_group(
+    models: Mapping[str, Predictor], rows: pd.DataFrame, outcome: str, columns: Sequence[str]
+) -> GroupScores:
+    """Return `group_scores` of the models, with a column ``output`` that names the class where there are several."""
+    one = next(iter(models.values()))
+    n_outputs = one(rows.iloc[:1]).shape[1]
+    if n_outputs == 1:
+        method = None if one.method == "call" else one.method
+        every = {name: each.model for name, each in models.items()}
+        found = group_scores(every, rows, outcome, columns, inputs=one.inputs, method=method)
+        return GroupScores(found.table.assign(output=""), found.threshold, found.positive)
+    tables = []
+    for place, output in enumerate(one.outputs(n_outputs)):
+        truth = (rows[outcome].astype(str) == output).astype(np.float64)
+        single = {name: _output(each, place) for name, each in models.items()}
+        found = group_scores(single, rows.assign(**{outcome: truth}), outcome, columns, inputs=one.inputs)
+        tables.append(found.table.assign(output=output))
+    return GroupScores(pd.concat(tables, ignore_index=True), None, None)
+
+
+def _output(predictor: Predictor, place: int) -> Callable[[pd.DataFrame], Any]:
+    return lambda frame: predictor(frame)[:, place]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The predictions for one row in one world, by model; the first is the world as it is."""
+
+    world: str
+    predictions: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Individual:
+    """A row, in words."""
+
+    place: Any  # the row's label in the table
+    values: dict[str, str]  # each column that matters, with its value in words
+    answers: tuple[Answer, ...]  # as it is, and under each value of each protected variable
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready data."""
+        answers = [{"world": answer.world, **answer.predictions} for answer in self.answers]
+        return fields_as_data(self, "place", row=self.place, answers=answers)
+
+
+def asked_about(
+    predictors: Mapping[str, Predictor],
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame,
+    outcome: str,
+    places: Sequence[Any],
+    protected: Sequence[str],
+    columns: Sequence[str],
+    n_draws: int,
+) -> list[Individual]:
+    """Ask the models about some rows as they are, and under each value of each protected variable.
+
+    Where several outputs are given, the first is shown. A vector of protected columns has no list of values, so its
+    rows are shown as they are.
+    """
+    if not len(places):
+        return []
+    known = set(scm.columns(scm.graph.observed))
+    table = as_known_beforehand(scm, rows[[column for column in rows.columns if column in known]], outcome)
+    chosen = table.loc[list(places)]
+    factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
+    answers = [[_answer("as it is", factual, n)] for n in range(len(chosen))]
+    read = {column for predictor in predictors.values() for column in predictor.inputs}
+    for variable in protected:
+        try:
+            values = compared_values(table, scm, variable, {})
+        except InputError:
+            continue
+        settings = [{variable: value} for value in values]
+        points = Points.of(scm, chosen, [variable], read, np.random.default_rng(0), n_draws=n_draws)
+        parts = list(points.answers_under(predictors, settings))
+        means = {name: np.concatenate([part[name].mean(axis=2)[:, :, 0] for part in parts]) for name in predictors}
+        for n, told in enumerate(answers):
+            told += [_answer(said(setting), means, (n, place)) for place, setting in enumerate(settings)]
+    words = [
+        {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)}
+        for _, row in rows.loc[list(places)].iterrows()
+    ]
+    return [Individual(*one) for one in zip(chosen.index, words, map(tuple, answers), strict=True)]
+
+
+def _answer(world: str, predictions: Mapping[str, Array], at: Any) -> Answer:
+    return Answer(world, {name: float(each[at]) for name, each in predictions.items()})
+
+
+def in_words(column: pd.Series, value: Any) -> str:
+    """Say a value; a number of many with where it stands among the rows."""
+    if pd.isna(value):
+        return "not known"
+    if not holds_numbers(column):
+        return str(value)
+    at = float(value)
+    number = written(at).replace("-", "−")
+    if column.nunique() < 10:
+        return number
+    below = int(100 * (column.to_numpy(dtype=np.float64) < at).mean())
+    return f"{number}, above {below} % of rows"
