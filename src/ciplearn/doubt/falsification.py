@@ -24,9 +24,15 @@ from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.causal.independence import local_independencies
 from ciplearn.causal.vector_columns import columns_of
-from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, PreparedTest, independence_test
-from ciplearn.evaluation.regression import Conditioning
+from ciplearn.evaluation.independence import (
+    MAX_ROWS,
+    MIN_ROWS,
+    N_BOOTSTRAP,
+    Conditioning,
+    PreparedTest,
+    independence_test,
+)
+from ciplearn.evaluation.regression import Variable
 
 Array = np.ndarray[Any, Any]
 

@@ -26,9 +26,8 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import Refutation, table_columns
-from ciplearn.evaluation.auditing import verdict_on
 from ciplearn.evaluation.counterfactual_rows import context_that_can_be_drawn_from
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.predictors import Predictor, verdict_on
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel

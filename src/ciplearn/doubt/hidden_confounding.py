@@ -29,8 +29,7 @@ from ciplearn._core.random import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.falsification import table_columns
-from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.regression import Menu, Regression
+from ciplearn.evaluation.regression import Menu, Regression, Variable
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import AdditiveNoise, fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel

@@ -38,8 +38,7 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.interventions import Interventions, SeenLaw, Spread
-from ciplearn.evaluation.overlap import Support
+from ciplearn.evaluation.interventions import Interventions, SeenLaw, Spread, Support
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import bootstrap_interval
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals

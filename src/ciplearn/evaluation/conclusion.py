@@ -15,12 +15,11 @@ import pandas as pd
 from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.scores import explained
-from ciplearn.evaluation.wording import MODEL, percent
+from ciplearn.evaluation.scores import MODEL, explained, percent
 
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
-    from ciplearn.evaluation.paired_effects import PairedEffects
+    from ciplearn.evaluation.effects import PairedEffects
 
 PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
 

@@ -15,7 +15,7 @@ from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.numbers import whole
 from ciplearn._core.tables import checked_table
-from ciplearn.causal import CausalGraph
+from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names, as_names
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.hidden_parents import draw_hidden
@@ -292,3 +292,13 @@ def _behind(scm: StructuralCausalModel, columns: Iterable[str], changed: Sequenc
     read = [node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node]))]
     # What is set needs its ancestors, too: a setting may be a function of its parents.
     return scm.graph.ancestors([*read, *changed])
+
+
+def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
+    """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
+    observed = set(scm.graph.observed)
+    present = {node for node in observed if table.columns.isin(scm.columns([node])).any()}
+    # By default the context is everything but the outcome, and then what the table has is enough.
+    everything = observed - {verdict.outcome} <= set(verdict.context)
+    context = [node for node in verdict.context if node in present or not everything]
+    return context_that_can_be_drawn_from(scm, table, context)

@@ -19,7 +19,7 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_list, told_apart, written
-from ciplearn.evaluation.predictors import LARGEST, Predictor
+from ciplearn.evaluation.predictors import LARGEST, PROBABILITY_THRESHOLD, Predictor
 from ciplearn.evaluation.scores import (
     NORMAL_ERRORS,
     UNKNOWN_INTERVAL,
@@ -28,7 +28,6 @@ from ciplearn.evaluation.scores import (
     bootstrap_interval,
     share_interval,
 )
-from ciplearn.evaluation.vcf_result import PROBABILITY_THRESHOLD
 from ciplearn.scm.kinds import Array
 
 # Groups that a number with many values is cut into.

@@ -1,4 +1,4 @@
-"""Interventions: which values of the protected variables are imagined, and how far answers spread over them.
+"""Interventions: which values of A are imagined, how far answers spread over them, and whether there are data there.
 
 With h(w, a′) = E[Ŷ*_{a′} | W = w] and μ(w) its mean over a′, let ψ(w, a′) = (h(w, a′) − μ(w))². VCF is the mean of ψ
 over points and interventions. Where the law of A is that of the rows, a row counts twice: as a point, through the mean
@@ -14,16 +14,34 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
+from scipy.spatial import cKDTree
 
+from ciplearn._core.choices import several
+from ciplearn._core.columns import holds_numbers, takes_few_values
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array
+
+# Quantiles that stand for a number with many values.
+_QUANTILES = (0.1, 0.5, 0.9)
+
+# Neighbours are looked up among at most this many reference rows.
+MAX_REFERENCE = 5000
+
+# Up to this many columns of the table neighbours are looked up in a tree; beyond, where trees do not prune, blocks of
+# all distances are formed, small enough for a processor's cache. A label is one column: its zeros and ones prune well.
+_TREE_COLUMNS, _BLOCK = 8, 32
+
+# The share of reference rows that the rule itself would call outside.
+TAIL = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +73,11 @@ class InterventionLaw(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SeenLaw(InterventionLaw):
-    """The law of the rows' own values, as whole rows: several protected variables keep their dependence.
+    """The law of the rows' values, as whole rows: several protected variables keep their dependence.
 
     Where the rows hold at most k distinct values, every point gets all of them with their shares as weights, and
-    nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally often: they
-    are taken from one shuffling of the rows after the other, so that a point has a row twice only where one ends.
-    Either way the law is an estimate from the same rows, and all points share its error: see `Spread`.
+    nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally often. Either
+    way the law is an estimate from the same rows, and all points share its error: see `Spread`.
     """
 
     distinct: pd.DataFrame  # distinct joint values
@@ -76,7 +93,7 @@ class SeenLaw(InterventionLaw):
         return cls(*listed, values.iloc[first].reset_index(drop=True), code)
 
     def draw(self, points: int, generator: Generator) -> Interventions:
-        """Give all values, or rows drawn."""
+        """Give all values, or rows in the order of one shuffling after the other."""
         if self.every:
             seen = np.tile(np.arange(len(self.distinct)), (points, 1))
         else:
@@ -168,6 +185,41 @@ def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(array, columns=list(columns))
 
 
+def compared_values(
+    table: pd.DataFrame, scm: StructuralCausalModel, name: str, values: Mapping[str, Sequence[Any]]
+) -> list[Any]:
+    """Return the values of a protected variable that are compared: labels all, of many numbers three quantiles."""
+    columns = scm.columns([name])
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
+    if name in values:
+        listed = several(values[name], f"values of {name}")
+        if len(listed) < 2:
+            raise InputError(f"values names {len(listed)} value of {name}, and a pair needs two; name at least two.")
+        return listed
+    if len(columns) > 1:
+        raise InputError(f"{name} is a vector, which has no levels or quantiles; name values={{{name!r}: [...]}}.")
+    column = table[columns[0]].dropna()
+    if takes_few_values(column):
+        return sorted(column.unique().tolist(), key=lambda level: (str(type(level)), level))
+    return list(dict.fromkeys(column.quantile(_QUANTILES, interpolation="nearest").tolist()))
+
+
+def pairs_of(
+    levels: Mapping[str, Sequence[Any]], *, crossings: bool = True
+) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]], list[tuple[int, int]]]]:
+    """Iterate over protected variables, alone and by twos: their settings, and which two differ in every variable."""
+    for family in [*((name,) for name in levels), *(combinations(levels, 2) if crossings else ())]:
+        settings = [dict(zip(family, each, strict=True)) for each in product(*(levels[name] for name in family))]
+        differ = [
+            (i, j)
+            for (i, one), (j, two) in combinations(enumerate(settings), 2)
+            if all(np.any(np.asarray(one[name] != two[name])) for name in family)
+        ]
+        yield family, settings, differ
+
+
 def squared_deviations(answers: Array, weights: Array, correction: float) -> Array:  # (d, k, m, q), (k,) -> (d, k, q)
     """ψ of each point and each intervention, for answers under m draws of the noise.
 
@@ -239,3 +291,79 @@ class Spread:
             by_value = (squares - value * weights) * (n_rows / d) / np.bincount(law.code)
             zeta += by_value[law.code]
         return zeta
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where the reference rows are: nothing in the data says how a predictor should behave elsewhere.
+
+    Numbers are divided by their standard deviation, two different labels are one unit apart, and a row is outside if
+    its nearest reference row is farther away than the nearest other row is for all but one in a hundred of the
+    reference rows themselves. Since the distance covers all columns at once, the nearest row is one with similar
+    conditioning variables.
+    """
+
+    places: Array  # (m, c)
+    columns: tuple[str, ...]
+    scale: dict[str, float]
+    levels: dict[str, pd.Index]
+    radius: float
+
+    @classmethod
+    def of(cls, reference: pd.DataFrame) -> Support:
+        """Learn the support from reference rows."""
+        if len(reference) > MAX_REFERENCE:
+            chosen = np.random.default_rng(0).choice(len(reference), MAX_REFERENCE, replace=False)
+            reference = reference.iloc[np.sort(chosen)]
+        scale, levels = {}, {}
+        for column in reference.columns:
+            if holds_numbers(reference[column]):
+                scale[column] = float(reference[column].to_numpy(dtype=np.float64).std()) or 1.0
+            else:
+                levels[column] = pd.Index(reference[column].astype(object).unique())
+        places = _places(reference, tuple(reference.columns), scale, levels)
+        # The nearest row is the row itself, the second nearest is another.
+        gaps = _nearest(places, places, rank=min(2, len(places)), tree=len(reference.columns) <= _TREE_COLUMNS)
+        return cls(places, tuple(reference.columns), scale, levels, float(np.quantile(gaps, 1 - TAIL)))
+
+    def holds(self, frame: pd.DataFrame) -> Array:  # (n,), boolean
+        """Tell which rows are inside."""
+        places = _places(frame, self.columns, self.scale, self.levels)
+        # A hair more than the radius: for discrete data the radius may be exactly zero, or exactly one step.
+        within = self.radius * (1 + 1e-6) + 1e-6
+        tree = len(self.columns) <= _TREE_COLUMNS
+        return _nearest(places, self.places, rank=1, tree=tree, within=within) <= within
+
+
+def _nearest(rows: Array, reference: Array, rank: int, tree: bool, within: float = np.inf) -> Array:
+    """Distance of each row to the reference row of some rank of nearness, from 1; a tree says inf beyond ``within``."""
+    if tree:
+        return np.asarray(cKDTree(reference).query(rows, k=[rank], distance_upper_bound=within)[0][:, 0])
+    # |row|² − 2 row·reference + |reference|², the last two by one product; far from the origin they would cancel.
+    middle = reference.mean(axis=0)
+    rows, reference = rows - middle, reference - middle
+    lifted = np.concatenate([-2 * reference, np.square(reference).sum(axis=1)[:, None]], axis=1).T
+    nearest = np.square(rows).sum(axis=1)
+    rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK] @ lifted
+        for _ in range(1, rank):
+            block[np.arange(len(block)), block.argmin(axis=1)] = np.inf
+        nearest[start : start + _BLOCK] += block.min(axis=1)
+    return np.sqrt(np.maximum(nearest, 0))
+
+
+def _places(
+    frame: pd.DataFrame, columns: tuple[str, ...], scale: dict[str, float], levels: dict[str, pd.Index]
+) -> Array:
+    parts = []
+    for column in columns:
+        if column in scale:
+            parts.append(frame[column].to_numpy(dtype=np.float64)[:, None] / scale[column])
+            continue
+        codes = levels[column].get_indexer(pd.Index(frame[column].astype(object)))
+        onehot = np.zeros((len(frame), len(levels[column]) + 1))
+        # 1/√2 puts two different labels one unit apart; a label never seen is its own place.
+        onehot[np.arange(len(frame)), codes] = np.sqrt(0.5)
+        parts.append(onehot)
+    return np.concatenate(parts, axis=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,15 @@ import pandas as pd
 
 from ciplearn._core.choices import names_of, one_of
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.numbers import finite, share
+from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.causal.vector_columns import nodes_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
+
+PROBABILITY_THRESHOLD = 0.5
+
+_ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
 
 METHODS = ("predict_proba", "predict")
 
@@ -190,3 +199,95 @@ def _as_array(answer: Any) -> Array:
             "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
         )
     return np.asarray(answer)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The two thresholds at which one model's decisions are compared: the one given, and the one of an equal rate."""
+
+    given: float
+    equal_rate: float
+
+
+def thresholds_of(
+    predictors: Mapping[str, Predictor], answers: Mapping[str, Array], threshold: float | None, rate: float | None
+) -> dict[str, Thresholds]:  # (n, q) each
+    """Settle the thresholds of every model that decides; answers are those for rows as they are.
+
+    A model decides if it gives the probability of the second of two classes, or one number where a threshold was named.
+    The equal rate is the same for all models: by default the mean probability that the first of them gives, or for
+    other numbers its share above the threshold.
+    """
+    if threshold is not None:
+        threshold = finite(threshold, "threshold")
+    if rate is not None:
+        rate = share(rate, "rate")
+    found: dict[str, Thresholds] = {}
+    for name, predictor in predictors.items():
+        scores = answers[name]
+        probability = predictor.method == "predict_proba" and scores.shape[1] == 1
+        if scores.shape[1] != 1 and threshold is not None:
+            raise InputError(
+                f"A threshold decides on one number per row, but the predictor gives {scores.shape[1]}; pass "
+                "threshold=None, or a function that returns one of them."
+            )
+        if not probability and threshold is None:
+            continue
+        given = PROBABILITY_THRESHOLD if threshold is None else threshold
+        if rate is None:
+            rate = float(scores.mean()) if probability else float((scores > given).mean())
+        found[name] = Thresholds(given, threshold_at(scores[:, 0], rate))
+    return found
+
+
+def threshold_at(scores: Array, rate: float) -> float:  # (n,)
+    """Return the smallest score that at most a share ``rate`` of the scores exceed."""
+    # 0.7 of ten is seven, though 10 · (1 − 0.7) is above 3.
+    above = math.floor(rate * len(scores) + 1e-9)
+    return float(np.sort(scores)[max(0, len(scores) - above - 1)])
+
+
+def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
+    """Return the verdict for roles that were named, or else the one that the model carries for this graph.
+
+    Where the model carries none, or one on another graph, its roles are judged; where it has no roles that fit, those
+    written in the graph's text.
+    """
+    if any(role is not None for role in roles.values()):
+        return graph.criterion(**roles)
+    trained = getattr(model, "best_estimator_", model)
+    verdict = getattr(trained, "verdict_", None)
+    if isinstance(verdict, Verdict):
+        if _parts(verdict.graph) == _parts(graph):
+            return verdict
+        roles = {role: getattr(verdict, role) for role in _ROLES}
+    elif hasattr(trained, "graph") and hasattr(trained, "protected"):
+        columns = tuple(str(name) for name in getattr(trained, "feature_names_in_", ()))
+        roles = {role: _nodes(getattr(trained, role, None), columns, graph, role) for role in _ROLES[1:]}
+        roles["outcome"] = trained.outcome
+    named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
+    return graph.criterion(**roles if named <= set(graph.nodes) else {})
+
+
+def enforced_statement(model: Any) -> Independence | None:
+    """Return the independence, about columns, that a model was trained to keep; None where it was not."""
+    trained = getattr(model, "best_estimator_", model)
+    penalised = (getattr(trained, "gamma_", None) or 0) > 0
+    statement = getattr(trained, "independence_", None) if penalised else None
+    return statement if isinstance(statement, Independence) else None
+
+
+def _parts(graph: CausalGraph) -> tuple[Any, ...]:
+    # Roles written in a source text do not count: an estimated model does not keep them.
+    return graph.nodes, graph.directed, graph.bidirected, graph.undirected, graph.latent
+
+
+def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
+    """Return the nodes that names, or positions in the table the model was fitted on, stand for."""
+    if named is None:
+        return None
+    entries = [named] if isinstance(named, str | Integral) else list(named)
+    names = [
+        columns[entry] if isinstance(entry, Integral) and entry < len(columns) else str(entry) for entry in entries
+    ]
+    return nodes_of(names, graph.nodes, columns, role)

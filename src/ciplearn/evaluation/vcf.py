@@ -20,11 +20,17 @@ from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.interventions import InterventionLaw, Spread, as_law, disagreements, squared_deviations
-from ciplearn.evaluation.overlap import Overlap, Support
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.interventions import (
+    InterventionLaw,
+    Spread,
+    Support,
+    as_law,
+    disagreements,
+    squared_deviations,
+)
+from ciplearn.evaluation.predictors import Predictor, Thresholds, thresholds_of
 from ciplearn.evaluation.scores import bootstrap_interval
-from ciplearn.evaluation.vcf_result import Flips, Thresholds, VarianceOfCounterfactuals, thresholds_of
+from ciplearn.evaluation.vcf_result import Flips, Overlap, VarianceOfCounterfactuals
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 

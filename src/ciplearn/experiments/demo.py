@@ -17,7 +17,7 @@ from ciplearn.datasets import applicants
 from ciplearn.display.frontier import bare
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import audit
-from ciplearn.evaluation.wording import FREE, percent
+from ciplearn.evaluation.scores import FREE, percent
 from ciplearn.learners import LEARNERS
 from ciplearn.report import Report
 from ciplearn.routes import Comparison, WithinLimits, compare_routes

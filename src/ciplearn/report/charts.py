@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ciplearn.evaluation.wording import short
+from ciplearn.evaluation.scores import short
 
 _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0

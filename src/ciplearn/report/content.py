@@ -20,8 +20,7 @@ from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects
 from ciplearn.evaluation.conclusion import Conclusion
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import scores_in_words
-from ciplearn.evaluation.wording import FREE, Unit, percent, short
+from ciplearn.evaluation.scores import FREE, Unit, percent, scores_in_words, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
 from ciplearn.report.sections import Individual, asked_about, in_short, scores_by_group

@@ -14,7 +14,7 @@ from markupsafe import Markup
 import ciplearn
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
+from ciplearn.evaluation.scores import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 from ciplearn.report.charts import SHAPES, Dot, Mark, Strip, agreement, over_gamma, trade_off
 from ciplearn.report.content import Report
 from ciplearn.report.sections import FEW_ROWS, BiasAudit, Individual, doubts

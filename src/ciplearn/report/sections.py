@@ -22,9 +22,9 @@ from ciplearn.evaluation import GroupScores, group_scores
 from ciplearn.evaluation.bounds import VCFBounds
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
 from ciplearn.evaluation.effects import said
-from ciplearn.evaluation.paired_effects import compared_values
+from ciplearn.evaluation.interventions import compared_values
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.wording import decimal
+from ciplearn.evaluation.scores import decimal
 from ciplearn.report.charts import Dot, Mark, Strip, over_correlation
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array

@@ -15,9 +15,9 @@ from ciplearn._core.errors import FarOutsideWarning, UnseenLevelsWarning
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation import variance_of_counterfactuals
-from ciplearn.evaluation.auditing import known_by
-from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
-from ciplearn.evaluation.paired_effects import compare_settings, compared_values, pairs_of
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand, known_by
+from ciplearn.evaluation.effects import compare_settings
+from ciplearn.evaluation.interventions import compared_values, pairs_of
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.routes.family import Family
 from ciplearn.routes.part import Part

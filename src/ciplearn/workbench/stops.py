@@ -18,7 +18,7 @@ from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.roles import statement_on_columns
 from ciplearn.evaluation import Audit
-from ciplearn.evaluation.auditing import enforced_statement
+from ciplearn.evaluation.predictors import enforced_statement
 from ciplearn.repairing import load_model, save_model
 from ciplearn.routes import Comparison
 from ciplearn.routes.family import BASELINE, FREE
