@@ -1,4 +1,4 @@
-"""`Audit`: everything there is to say about a finished predictor, with the predictor and the rows."""
+"""`audit`: everything there is to say about a finished predictor, in one result with the predictor and the rows."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from ciplearn.evaluation.counterfactual_rows import (
 from ciplearn.evaluation.effects import PairedEffects, paired_effects
 from ciplearn.evaluation.independence import MAX_ROWS, IndependenceTest, Sides, run_test
 from ciplearn.evaluation.predictors import Predictor, enforced_statement, verdict_on
+from ciplearn.evaluation.regression import Variable
 from ciplearn.evaluation.scores import MODEL, SCORE_NAMES, Unit, predictive_scores
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
@@ -42,13 +43,7 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A predictor that another one is compared with, measured alike.
-
-    Attributes
-    ----------
-    model
-    vcf : VarianceOfCounterfactuals
-    scores : dict
+    """A predictor that another one is compared with: ``model``, ``vcf`` and ``scores``, measured alike.
 
     Examples
     --------
@@ -77,34 +72,27 @@ class Audit:
     ----------
     vcf : VarianceOfCounterfactuals
     test : IndependenceTest
-        Of ``statement``.
+        The test of ``statement``.
     statement : Independence
         What the model was trained to keep, about columns; where it was not, what the criterion asks for.
     enforced : bool
         Whether the model was trained to keep the statement.
     hscic : float
-        The paper's penalty of the predictions, centred; HSIC where the statement has no conditioning set.
+        The paper's penalty of the predictions, centred; HSIC where nothing is conditioned on.
     scores : dict
         ``mse`` and ``r2``, or ``accuracy``, ``log_loss`` and, of two labels, ``auc``.
-    verdict : Verdict
-        The criterion behind the independence.
-    scm : StructuralCausalModel
-        As it was given, or estimated from graph and data.
-    n_rows : int
+    verdict, scm
+        The criterion behind the independence, and the causal model as it was given or estimated.
     inputs : tuple of str
         The columns that the predictor was shown.
     method : str
         How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
-    model
-        The predictor.
-    rows : DataFrame
-        As they were passed.
+    model, rows, n_rows
+        The predictor, the table that was passed, and how many rows it has.
     beside : dict of name to Beside
         Other predictors, measured on the same rows and imagined rows; the first is what it is compared with.
-    limits : Limits
-        What is allowed; `conclusion` says whether it is kept.
-    draws : Generator
-        What `bounds` draw from when somebody asks for them.
+    limits, draws
+        What is allowed, and what `bounds` draw from when somebody asks for them.
     floor : Floor, optional
         How far two causal models of such rows disagree, where it is known: a limit below it is not called failed.
 
@@ -148,7 +136,7 @@ class Audit:
 
     @property
     def before(self) -> Beside | None:
-        """What the predictor is compared with; None where nothing is."""
+        """What the predictor is compared with, if anything."""
         return next(iter(self.beside.values()), None)
 
     @property
@@ -163,21 +151,16 @@ class Audit:
         return self.enforced and len(self.statement.right) < len(self.scm.columns(asked.right))
 
     @cached_property
-    def deviation(self) -> float:
-        """The standard deviation of an outcome of numbers."""
-        return float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std())
-
-    @cached_property
     def unit(self) -> Unit:
-        """How amounts of a prediction are written."""
-        return Unit(self.is_classifier, 1.0 if self.is_classifier else self.deviation)
+        """How amounts of a prediction are written: in points, or on the scale of the outcome's standard deviation."""
+        if self.is_classifier:
+            return Unit(probability=True)
+        return Unit(False, float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std()))
 
     @property
     def limit(self) -> float:
         """How far a prediction may move."""
-        return self.limits.effect(
-            probability=self.is_classifier, deviation=0.0 if self.is_classifier else self.deviation
-        )
+        return self.limits.effect(probability=self.is_classifier, deviation=self.unit.scale)
 
     @property
     def typical(self) -> float:
@@ -196,23 +179,20 @@ class Audit:
         protected = set(verdict.protected)
         read = {node for node in graph.observed if not set(self.inputs).isdisjoint(self.scm.columns([node]))}
         moved = read - protected - given
-        if (
-            self.n_rows < FEWEST_ROWS
-            or graph.undirected
-            or not given <= set(verdict.context)
-            or given & graph.descendants(verdict.protected)
-            or (moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given))
-        ):
+        if self.n_rows < FEWEST_ROWS or graph.undirected or not given <= set(verdict.context):
             return None
-        return vcf_bounds(
-            self.model,
-            known_columns(self.scm, self.rows)[0],
-            self.scm.columns(verdict.protected),
-            self.scm.columns(sorted(given)) if given else (),
-            inputs=self.inputs,
-            method=None if self.method == "call" else self.method,
-            random_state=deepcopy(self.draws),
-        )
+        if given & graph.descendants(protected):
+            return None
+        if moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given):
+            return None
+        table = known_columns(self.scm, self.rows)[0]
+        a, s = self.scm.columns(verdict.protected), self.scm.columns(sorted(given)) if given else ()
+        return vcf_bounds(self.model, table, a, s, **self._asked, random_state=deepcopy(self.draws))
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """How measures are told to ask the predictor."""
+        return {"inputs": self.inputs, "method": None if self.method == "call" else self.method}
 
     @cached_property
     def effects(self) -> PairedEffects | None:
@@ -228,19 +208,16 @@ class Audit:
             vcf.protected,
             moved_by=self.limit,
             n_points=vcf.n_points,
-            inputs=self.inputs,
-            method=None if self.method == "call" else self.method,
             n_draws=max(vcf.n_draws, 10),
+            **self._asked,
         )
 
     def pair_before(self, pair: pd.Series, measure: str) -> float | None:
         """Return what a pair of values measures for the predictor that this one is compared with."""
         if self.effects is None or self.before is None:
             return None
-        table = self.effects.table
-        same = table["model"] != pair["model"]
-        for key in ("variable", "first", "second", "output"):
-            same &= table[key] == pair[key]
+        table, keys = self.effects.table, ["variable", "first", "second", "output"]
+        same = (table["model"] != pair["model"]) & (table[keys] == pair[keys]).all(axis=1)
         return float(table.loc[same, measure].iloc[0])
 
     @property
@@ -264,24 +241,11 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON-ready data."""
-        return {
-            "n_rows": self.n_rows,
-            "scores": as_data(self.scores),
-            "vcf": self.vcf.to_dict(),
-            "bounds": self.bounds and {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)},
-            "independence": self.verdict.independence.to_dict(),
-            "statement": self.statement.to_dict(),
-            "enforced": self.enforced,
-            "holds": self.verdict.holds,
-            "test": self.test.to_dict(),
-            "hscic": self.hscic,
-            "conclusion": self.conclusion.to_dict(),
-            "limit": self.limit,
-            "typical": self.typical,
-            "before": self.before and self.before.to_dict(),
-            "model_based": self.vcf.model_based,
-            "text": str(self),
-        }
+        names = ("n_rows", "scores", "vcf", "statement", "enforced", "test", "hscic", "conclusion", "limit", "typical")
+        told = {name: getattr(self, name) for name in (*names, "before", "model_based")}
+        told |= {"independence": self.verdict.independence, "holds": self.verdict.holds, "text": str(self)}
+        told["bounds"] = self.bounds and {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)}
+        return {name: as_data(value) for name, value in told.items()}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
@@ -289,8 +253,7 @@ class Audit:
 
 
 # Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
-_MODEL_ROWS = 50_000
-_HSCIC_ROWS = 1000
+_MODEL_ROWS, _HSCIC_ROWS = 50_000, 1000
 
 
 def audit(
@@ -329,9 +292,9 @@ def audit(
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
         graph, or those written in the graph's text. VCF is measured given the context: the whole row, unless another
-        context was named. A model that enforces a weaker statement is asked the same question. Where the causal model
-        cannot say how likely a context's values are, a point is known by the observed ancestors of its context, too,
-        which can only make VCF larger; ``vcf.context`` says so.
+        context was named, also for a model that enforces a weaker statement. Where the causal model cannot say how
+        likely a context's values are, a point is known by the observed ancestors of its context, too, which can only
+        make VCF larger; ``vcf.context`` says so.
     verdict : Verdict, optional
         What the criterion said already. By default the verdict that the model carries for this graph; else the
         criterion is asked.
@@ -339,10 +302,8 @@ def audit(
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
     beside : mapping from name to model, optional
         Other predictors to measure on the same rows; the first is what results are compared with.
-    limits : Limits, optional
-        What is allowed.
-    floor : Floor, optional
-        How far two causal models of such rows disagree; what cannot be told for that is not called failed.
+    limits, floor
+        See `Audit`.
 
     Examples
     --------
@@ -359,9 +320,8 @@ def audit(
     if threshold is not None:
         threshold = finite(threshold, "threshold")
     if not isinstance(scm, StructuralCausalModel | CausalGraph):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
-        )
+        received = type(scm).__name__
+        raise InputTypeError(f"scm must be a StructuralCausalModel or a CausalGraph, got {received}; pass one of them.")
     graph = scm if isinstance(scm, CausalGraph) else scm.graph
     roles = {"outcome": outcome, "protected": protected, "context": context, "adjustment": adjustment}
     if verdict is None:
@@ -370,43 +330,45 @@ def audit(
         raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
     if verdict.outcome not in table.columns:
         raise InputError(f"table lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    rows, known = table, scm
-    if isinstance(known, CausalGraph):
-        known = fit_scm(graph, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
-    table, ignored = known_columns(known, table)
+    rows = table
+    if isinstance(scm, CausalGraph):
+        scm = fit_scm(graph, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
+    table, ignored = known_columns(scm, table)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
-    shown = predictor.inputs
+    shown, truth = predictor.inputs, table[verdict.outcome]
+    # The share of positive outcomes, where the predictor decides about them.
+    classes, rate = getattr(model, "classes_", None), None
+    if predictor.method == "predict_proba" and classes is not None and len(classes) == 2:
+        rate = float((truth == classes[1]).mean())
+    elif threshold is not None and holds_numbers(truth):
+        rate = float((truth > threshold).mean())
     others = mapping_of(beside, "beside")
     vcf = variance_of_counterfactuals(
         {MODEL: model, **others},
-        known,
+        scm,
         table,
         verdict.protected,
         n_points,
         n_interventions,
         generator,
-        context=known_by(verdict, known, table),
+        context=known_by(verdict, scm, table),
         interventions=interventions,
         inputs=shown,
         method=method,
         n_draws=n_draws,
         reference=reference,
         threshold=threshold,
-        rate=_base_rate(predictor, table[verdict.outcome], threshold),
+        rate=rate,
     )
-    answers, truth = predictor.in_blocks(table), table[verdict.outcome]
-    places = np.arange(len(table))
+    answers = predictor.in_blocks(table)
+    tested = np.arange(len(table))
     if len(table) > MAX_ROWS:
-        places = np.sort(generator.choice(len(table), MAX_ROWS, replace=False))
-    tested = table.iloc[places]
+        tested = np.sort(generator.choice(len(table), MAX_ROWS, replace=False))
     kept = enforced_statement(model)
-    statement = kept or Independence(
-        known.columns(verdict.independence.right), known.columns(verdict.independence.given)
-    )
-    right = tested[list(statement.right)]
-    given = tested[list(statement.given)] if statement.given else None
-    sides = Sides.of(predictor.numbers(answers)[places], right, given)
+    statement = kept or Independence(*map(scm.columns, (verdict.independence.right, verdict.independence.given)))
+    right, given = (table[list(names)].iloc[tested] for names in (statement.right, statement.given))
+    sides = Sides.of(predictor.numbers(answers)[tested], right, given if statement.given else None)
     compared = {}
     for name, one in others.items():
         asked = Predictor(one, predictor.method, shown)
@@ -416,10 +378,10 @@ def audit(
         test=run_test(sides, generator),
         statement=statement,
         enforced=kept is not None,
-        hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
+        hscic=_hscic(*vars(sides.sampled(_HSCIC_ROWS, generator)).values()),
         scores=predictive_scores(predictor, answers, truth),
         verdict=verdict,
-        scm=known,
+        scm=scm,
         n_rows=len(table),
         inputs=shown,
         method=predictor.method,
@@ -432,20 +394,8 @@ def audit(
     )
 
 
-def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:
-    """The share of positive outcomes, where the predictor decides about them."""
-    classes = getattr(predictor.model, "classes_", None)
-    if predictor.method == "predict_proba" and classes is not None and len(classes) == 2:
-        return float((truth == classes[1]).mean())
-    if threshold is not None and holds_numbers(truth):
-        return float((truth > threshold).mean())
-    return None
-
-
-def _hscic(sides: Sides) -> float:
-    left, right, given = sides.left, sides.right, sides.given
-    kernel = left.kernel.resolve(left.rows)
+def _hscic(left: Variable, right: Variable, given: Variable | None) -> float:
+    kernels = {"kernel": left.kernel.resolve(left.rows), "right_kernel": right.kernel}
     if given is None:
-        return float(HSIC(kernel=kernel, right_kernel=right.kernel)(left.rows, right.rows))
-    penalty = HSCIC(kernel=kernel, right_kernel=right.kernel, given_kernel=given.kernel, centre=True)
-    return float(penalty(left.rows, right.rows, given.rows))
+        return float(HSIC(**kernels)(left.rows, right.rows))
+    return float(HSCIC(**kernels, given_kernel=given.kernel, centre=True)(left.rows, right.rows, given.rows))

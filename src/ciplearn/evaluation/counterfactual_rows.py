@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.hidden_parents import draw_hidden
 from ciplearn.scm.kinds import Array, plain, read_nodes
 from ciplearn.scm.model import DEFAULT_CANDIDATES
+
+if TYPE_CHECKING:
+    from ciplearn.evaluation.predictors import Thresholds
 
 # Counterfactual rows held at a time.
 CHUNK_ROWS = 200_000
@@ -135,6 +138,38 @@ class Points:
                 for name, ask in predictors.items():
                     answers[name].append(ask(frame).reshape(len(places), self.units.draws, -1))
             yield {name: np.stack(each, axis=1) for name, each in answers.items()}
+
+    def compared(
+        self,
+        predictors: Mapping[str, Callable[[pd.DataFrame], Array]],
+        settings: Sequence[Mapping[str, Any]],
+        pairs: Sequence[tuple[int, int]],
+        thresholds: Mapping[str, Thresholds],
+        moved_by: float,
+    ) -> dict[str, list[list[dict[str, Array]]]]:
+        """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
+        parts: dict[str, list[list[dict[str, Array]]]] = {name: [] for name in predictors}
+        for answers in self.answers_under(predictors, settings):
+            for name, each in answers.items():
+                parts[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
+        return {
+            name: [
+                [
+                    {measure: np.concatenate([part[measure][:, output] for part in same]) for measure in same[0]}
+                    for output in range(same[0]["effect"].shape[1])
+                ]
+                for same in zip(*chunks, strict=True)
+            ]
+            for name, chunks in parts.items()
+        }
+
+
+def _pair(one: Array, two: Array, thresholds: Thresholds | None, moved_by: float) -> dict[str, Array]:  # (d, draws, q)
+    measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
+    if thresholds is not None:
+        for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
+            measures[key] = ((one > t) != (two > t)).mean(axis=1)
+    return measures  # (d, q) each
 
 
 def row_chunks(n: int, each: int = 1) -> Iterator[Array]:

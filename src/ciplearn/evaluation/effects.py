@@ -375,7 +375,7 @@ def paired_effects(
                 moved = _MOVED_PROBABILITY
             else:
                 moved = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
-        compared = compare_settings(points, predictors, settings, pairs, thresholds, moved)
+        compared = points.compared(predictors, settings, pairs, thresholds, moved)
         # Of a row with several draws the first speaks: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
         words = told_apart(settings, said)
@@ -393,39 +393,6 @@ def paired_effects(
                         row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
                     compared_rows.append(row)
     return PairedEffects(pd.DataFrame(compared_rows), moved, thresholds, points.n, scm.model_based)
-
-
-def compare_settings(
-    points: Points,
-    predictors: Mapping[str, Predictor],
-    settings: Sequence[Mapping[str, Any]],
-    pairs: Sequence[tuple[int, int]],
-    thresholds: Mapping[str, Thresholds],
-    moved_by: float,
-) -> dict[str, list[list[dict[str, Array]]]]:
-    """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
-    parts: dict[str, list[list[dict[str, Array]]]] = {name: [] for name in predictors}
-    for answers in points.answers_under(predictors, settings):
-        for name, each in answers.items():
-            parts[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
-    return {
-        name: [
-            [
-                {measure: np.concatenate([part[measure][:, output] for part in same]) for measure in same[0]}
-                for output in range(same[0]["effect"].shape[1])
-            ]
-            for same in zip(*chunks, strict=True)
-        ]
-        for name, chunks in parts.items()
-    }
-
-
-def _pair(one: Array, two: Array, thresholds: Thresholds | None, moved_by: float) -> dict[str, Array]:  # (d, draws, q)
-    measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
-    if thresholds is not None:
-        for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
-            measures[key] = ((one > t) != (two > t)).mean(axis=1)
-    return measures  # (d, q) each
 
 
 def _count(table: pd.DataFrame, scm: StructuralCausalModel, setting: Mapping[str, Any]) -> int:
