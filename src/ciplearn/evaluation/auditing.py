@@ -191,7 +191,6 @@ class Audit:
 
     @property
     def _asked(self) -> dict[str, Any]:
-        """How measures are told to ask the predictor."""
         return {"inputs": self.inputs, "method": None if self.method == "call" else self.method}
 
     @cached_property

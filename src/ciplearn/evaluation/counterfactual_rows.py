@@ -179,16 +179,22 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
         yield np.arange(start, min(start + size, n))
 
 
-def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
-    """Check a model and rows; return the columns that the model knows, and the names of all others."""
+def table_of(scm: Any, rows: Any, needed: Sequence[str] = ()) -> tuple[pd.DataFrame, list[Any]]:
+    """Check a model and rows; return the columns that the model knows, and the names of all others.
+
+    Of the nodes that are ``needed`` all columns must be there.
+    """
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
     table = scm.frame(rows) if isinstance(rows, Units) else rows
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
     if table.empty:
         raise InputError("rows has no rows; pass at least two.")
-    known, ignored = known_columns(scm, table)
-    return checked_table(known, "rows"), ignored
+    of_model, ignored = known_columns(scm, table)
+    missing = [column for column in scm.columns(needed) if column not in of_model]
+    if missing:
+        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
+    return checked_table(of_model, "rows"), ignored
 
 
 def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:

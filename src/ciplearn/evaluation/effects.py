@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,9 +131,8 @@ def counterfactual_effect(
     Parameters
     ----------
     first, second : mapping from node to value
-        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``.
-    model, scm, rows, random_state, inputs, method, n_draws
-        See `variance_of_counterfactuals`.
+        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else as in
+        `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -149,8 +147,7 @@ def counterfactual_effect(
     predictor, points = _asked(model, scm, rows, (first, second), generator, inputs, method, n_draws)
     answers = [each["model"].mean(axis=2) for each in points.answers_under({"model": predictor}, (first, second))]
     difference = np.concatenate([each[:, 1] - each[:, 0] for each in answers])
-    outputs = predictor.outputs(difference.shape[1])
-    columns = {name: difference[:, place] for place, name in enumerate(outputs)}
+    columns = dict(zip(predictor.outputs(difference.shape[1]), difference.T, strict=True))
     return CounterfactualEffect(
         value={name: float(column.mean()) for name, column in columns.items()},
         interval={name: bootstrap_interval(column, generator) for name, column in columns.items()},
@@ -176,11 +173,9 @@ def flip_rate(
 
     Parameters
     ----------
-    second : mapping from node to value
-    first : mapping from node to value, optional
-        The setting to compare with; what was observed by default.
-    model, scm, rows, random_state, inputs, n_draws
-        See `variance_of_counterfactuals`.
+    second, first : mapping from node to value
+        A setting, and the one to compare with: what was observed by default. All else as in
+        `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -193,7 +188,17 @@ def flip_rate(
     generator, settings = as_generator(random_state), (second if first is None else first, second)
     method = "predict" if hasattr(model, "predict") else None
     predictor, points = _asked(model, scm, rows, settings, generator, inputs, method, n_draws)
-    labels = [each["model"] for each in points.answers_under({"model": partial(_labels, predictor)}, (first, second))]
+
+    def label(frame: pd.DataFrame) -> Array:
+        labels = predictor.raw(frame)
+        if labels.ndim == 2 and labels.shape[1] > 1:
+            raise InputError(
+                f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a "
+                "classifier with predict, or a function that returns labels."
+            )
+        return labels
+
+    labels = [each["model"] for each in points.answers_under({"model": label}, (first, second))]
     flips = np.concatenate([(each[:, 0] != each[:, 1]).mean(axis=(1, 2)) for each in labels])
     return FlipRate(
         value=float(flips.mean()),
@@ -221,16 +226,6 @@ def _asked(
     return predictor, Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n)
 
 
-def _labels(predictor: Predictor, frame: pd.DataFrame) -> Array:
-    labels = predictor.raw(frame)
-    if labels.ndim == 2 and labels.shape[1] > 1:
-        raise InputError(
-            f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a classifier "
-            "with predict, or a function that returns labels."
-        )
-    return labels
-
-
 def said(setting: Mapping[str, Any], digits: int = 4) -> str:
     """Write a setting, numbers with so many digits."""
     return ", ".join(f"{node} = {written(value, digits)}" for node, value in setting.items())
@@ -254,7 +249,7 @@ class PairedEffects:
     n_points : int
         The rows that were imagined under each value.
     model_based : bool
-        Whether the structural causal model was estimated.
+        Whether the causal model was estimated.
 
     Examples
     --------
@@ -325,7 +320,7 @@ def paired_effects(
     ----------
     model
         A model, or a mapping of names to models that are asked about the same rows.
-    scm, rows, inputs, method, n_draws, threshold, rate
+    scm, rows, inputs, method, n_draws, threshold, rate, random_state
         See `variance_of_counterfactuals`.
     protected : name or list of names
         Each is changed alone; two that cross are changed together.
@@ -339,7 +334,6 @@ def paired_effects(
         standard deviation of the first model's predictions.
     n_points : int
         Rows that are imagined under every value.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -352,7 +346,7 @@ def paired_effects(
     """
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)
-    table, ignored = table_of(scm, rows)
+    table, ignored = table_of(scm, rows, names)
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
     asked = mapping_of(values, "values")
     levels = {name: compared_values(table, scm, name, asked) for name in names}

@@ -190,9 +190,6 @@ def compared_values(
 ) -> list[Any]:
     """Return the values of a protected variable that are compared: labels all, of many numbers three quantiles."""
     columns = scm.columns([name])
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
     if name in values:
         listed = several(values[name], f"values of {name}")
         if len(listed) < 2:
