@@ -1,4 +1,4 @@
-"""Any finished predictor as one function from a frame to numbers."""
+"""Any finished predictor as one function from a frame to numbers, and what it was trained to keep and decides by."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from ciplearn.causal.vector_columns import nodes_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
 
+METHODS = ("predict_proba", "predict")
 PROBABILITY_THRESHOLD = 0.5
 
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
-
-METHODS = ("predict_proba", "predict")
 
 # The variance of variances is a fourth power, which must be a number still.
 LARGEST = 1e75
@@ -38,14 +37,7 @@ class Predictor:
     inputs: tuple[str, ...]  # the columns shown to the model
 
     @classmethod
-    def of(
-        cls,
-        model: Any,
-        columns: Sequence[str],
-        inputs: Sequence[str] | None,
-        method: str | None,
-        ignored: Sequence[Any] = (),
-    ) -> Predictor:
+    def of(cls, model: Any, columns: Sequence[str], inputs: Any, method: Any, ignored: Sequence[Any] = ()) -> Predictor:
         """Find out how to ask ``model``.
 
         A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
@@ -81,19 +73,12 @@ class Predictor:
         return cls(model, method or "call", tuple(names))
 
     @classmethod
-    def several(
-        cls,
-        model: Any,
-        columns: Sequence[str],
-        inputs: Sequence[str] | None,
-        method: str | None,
-        ignored: Sequence[Any] = (),
-    ) -> dict[str, Predictor]:
-        """Read a mapping of names to models; a model alone stands under the name ``"model"``."""
+    def several(cls, model: Any, *more: Any) -> dict[str, Predictor]:
+        """Read a mapping of names to models as `of` does; a model alone stands under the name ``"model"``."""
         models = model if isinstance(model, Mapping) else {"model": model}
         if not models:
             raise InputError("The mapping of models is empty; pass at least one model.")
-        return {str(name): cls.of(each, columns, inputs, method, ignored) for name, each in models.items()}
+        return {str(name): cls.of(each, *more) for name, each in models.items()}
 
     def raw(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
         """What the model says, labels as labels, with the number of rows checked."""
@@ -108,7 +93,11 @@ class Predictor:
                 f"The predictor failed for want of {error}, which is not among the columns it is shown, "
                 f"{', '.join(map(str, self.inputs))}; pass rows with that column, or other inputs."
             ) from error
-        array = _as_array(answer)
+        if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
+            raise InputTypeError(
+                "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
+            )
+        array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(
                 f"The predictor must return one prediction per row, but returned shape {array.shape} for {len(frame)} "
@@ -138,11 +127,10 @@ class Predictor:
         """Names for q outputs: classes where they are known."""
         classes = getattr(self.model, "classes_", None)
         if self.method == "predict_proba" and classes is not None and np.ndim(classes) == 1:
-            names = [str(label) for label in classes]
-            if len(names) == 2 and q == 1:
-                return (names[1],)
+            names = tuple(str(label) for label in classes)
+            names = names[1:] if len(names) == 2 and q == 1 else names
             if len(names) == q:
-                return tuple(names)
+                return names
         return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
 
 
@@ -174,12 +162,9 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
     Our networks keep what they read in ``roles_``, baselines in ``inputs_``; both take tables with more columns.
     """
     trained = getattr(model, "best_estimator_", model)
-    known = (
-        getattr(getattr(trained, "roles_", None), "inputs", None),
-        getattr(trained, "inputs_", None),
-        getattr(trained, "feature_names_in_", None),
-    )
-    names = next((list(names) for names in known if names is not None), [])
+    roles = getattr(trained, "roles_", None)
+    told = (getattr(*each, None) for each in ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_")))
+    names = next((list(names) for names in told if names is not None), [])
     strangers = [name for name in names if name in ignored]
     if strangers:
         raise InputError(
@@ -187,18 +172,6 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
             "inputs without it."
         )
     return names if names and all(name in columns for name in names) else None
-
-
-def _as_array(answer: Any) -> Array:
-    if hasattr(answer, "detach"):
-        answer = answer.detach().cpu()
-    if isinstance(answer, pd.Series | pd.DataFrame):
-        return np.asarray(answer.to_numpy())
-    if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
-        raise InputTypeError(
-            "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
-        )
-    return np.asarray(answer)
 
 
 @dataclass(frozen=True)
@@ -218,11 +191,9 @@ def thresholds_of(
     The equal rate is the same for all models: by default the mean probability that the first of them gives, or for
     other numbers its share above the threshold.
     """
-    if threshold is not None:
-        threshold = finite(threshold, "threshold")
-    if rate is not None:
-        rate = share(rate, "rate")
-    found: dict[str, Thresholds] = {}
+    threshold = None if threshold is None else finite(threshold, "threshold")
+    rate = None if rate is None else share(rate, "rate")
+    thresholds: dict[str, Thresholds] = {}
     for name, predictor in predictors.items():
         scores = answers[name]
         probability = predictor.method == "predict_proba" and scores.shape[1] == 1
@@ -236,8 +207,8 @@ def thresholds_of(
         given = PROBABILITY_THRESHOLD if threshold is None else threshold
         if rate is None:
             rate = float(scores.mean()) if probability else float((scores > given).mean())
-        found[name] = Thresholds(given, threshold_at(scores[:, 0], rate))
-    return found
+        thresholds[name] = Thresholds(given, threshold_at(scores[:, 0], rate))
+    return thresholds
 
 
 def threshold_at(scores: Array, rate: float) -> float:  # (n,)
@@ -258,7 +229,9 @@ def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict
     trained = getattr(model, "best_estimator_", model)
     verdict = getattr(trained, "verdict_", None)
     if isinstance(verdict, Verdict):
-        if _parts(verdict.graph) == _parts(graph):
+        # Roles written in a source text do not count: an estimated model does not keep them.
+        parts = ("nodes", "directed", "bidirected", "undirected", "latent")
+        if all(getattr(verdict.graph, part) == getattr(graph, part) for part in parts):
             return verdict
         roles = {role: getattr(verdict, role) for role in _ROLES}
     elif hasattr(trained, "graph") and hasattr(trained, "protected"):
@@ -277,17 +250,10 @@ def enforced_statement(model: Any) -> Independence | None:
     return statement if isinstance(statement, Independence) else None
 
 
-def _parts(graph: CausalGraph) -> tuple[Any, ...]:
-    # Roles written in a source text do not count: an estimated model does not keep them.
-    return graph.nodes, graph.directed, graph.bidirected, graph.undirected, graph.latent
-
-
 def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
     """Return the nodes that names, or positions in the table the model was fitted on, stand for."""
     if named is None:
         return None
     entries = [named] if isinstance(named, str | Integral) else list(named)
-    names = [
-        columns[entry] if isinstance(entry, Integral) and entry < len(columns) else str(entry) for entry in entries
-    ]
+    names = [columns[each] if isinstance(each, Integral) and each < len(columns) else str(each) for each in entries]
     return nodes_of(names, graph.nodes, columns, role)
