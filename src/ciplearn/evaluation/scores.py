@@ -1,9 +1,9 @@
-"""Numbers as they stand in sentences and tables."""
+"""Predictive scores, confidence intervals of means, shares and ranks, and how numbers stand in sentences and tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,9 +81,8 @@ class Unit:
         """Write how much a prediction changes."""
         if value is None or math.isnan(value):
             return UNKNOWN
-        if self.probability:
-            return f"{_signed(decimal(100 * value, 1), value, signed)} points"
-        return _signed(self._in_units(value), value, signed)
+        text = f"{decimal(100 * value, 1)} points" if self.probability else self._in_units(value)
+        return f"+{text}" if signed and value > 0 and not text.startswith("<") else text
 
     def allowed(self, limit: float) -> str:
         """Say how much is allowed."""
@@ -100,7 +99,7 @@ class Unit:
         return 100.0 if self.probability else 1.0
 
     def bare(self, value: float | None) -> str:
-        """Write how much a prediction changes, without its unit and with its sign."""
+        """Write how much a prediction changes, with its sign and without its unit."""
         return self.amount(value, signed=True).removesuffix(" points")
 
     def root(self, value: float | None) -> str:
@@ -111,9 +110,7 @@ class Unit:
         """Write an interval of changes."""
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return UNKNOWN
-        if self.probability:
-            return f"{decimal(100 * low, 1)} to {decimal(100 * high, 1)}"
-        return f"{self._in_units(low)} to {self._in_units(high)}"
+        return " to ".join(self.amount(end).removesuffix(" points") for end in (low, high))
 
     def level(self, value: float | None) -> str:
         """Write a prediction itself."""
@@ -125,10 +122,6 @@ class Unit:
             power = f" × 10{str(decade).translate(_SUPERSCRIPTS)}"
             return f"{decimal(value / 10.0**decade)}{power if value else ''}"
         return decimal(value, max(0, 3 - decade))
-
-
-def _signed(text: str, value: float, signed: bool) -> str:
-    return f"+{text}" if signed and value > 0 and not text.startswith("<") else text
 
 
 def _grouped(value: float, digits: int) -> str:
@@ -165,8 +158,8 @@ def predictive_scores(predictor: Predictor, answer: Array, truth: pd.Series) -> 
     if predictor.method == "predict_proba":
         table = np.asarray(answer, dtype=np.float64)
         classes = getattr(predictor.model, "classes_", None)
-        known = pd.Index(np.asarray(np.arange(table.shape[1]) if classes is None else classes, dtype=object))
-        codes = known.get_indexer(pd.Index(truth.to_numpy(dtype=object)))
+        labels = pd.Index(np.asarray(np.arange(table.shape[1]) if classes is None else classes, dtype=object))
+        codes = labels.get_indexer(pd.Index(truth.to_numpy(dtype=object)))
         scores = {"accuracy": (table.argmax(axis=1) == codes).mean(), "log_loss": log_losses(table, codes).mean()}
         # Only two labels can be ranked, and only where both occur.
         if table.shape[1] == 2 and set(codes) == {0, 1}:
@@ -213,18 +206,15 @@ def explained(scores: Mapping[str, float], outcome: pd.Series) -> float:
 
 def scores_in_words(scores: Mapping[str, float], unit: Unit) -> dict[str, str]:
     """Names and values of predictive scores, the more telling first."""
-    words = {}
-    if "accuracy" in scores:
-        words["right decisions"] = percent(scores["accuracy"])
-    if not math.isnan(scores.get("r2", math.nan)):
-        words["variance explained"] = percent(scores["r2"]) if scores["r2"] >= 0 else "none"
-    if "auc" in scores:
-        words["AUC"] = decimal(scores["auc"], 2)
-    if "log_loss" in scores:
-        words["log loss"] = decimal(scores["log_loss"])
-    if "mse" in scores:
-        words["root mean squared error"] = unit.amount(math.sqrt(scores["mse"]))
-    return words
+    writers: dict[str, tuple[str, Callable[[float], str]]] = {
+        "accuracy": ("right decisions", percent),
+        "r2": ("variance explained", lambda share: percent(share) if share >= 0 else "none"),
+        "auc": ("AUC", lambda area: decimal(area, 2)),
+        "log_loss": ("log loss", decimal),
+        "mse": ("root mean squared error", lambda error: unit.amount(math.sqrt(error))),
+    }
+    told = {name for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
+    return {words: write(scores[name]) for name, (words, write) in writers.items() if name in told}
 
 
 def bootstrap_interval(
