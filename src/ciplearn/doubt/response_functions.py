@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
 
 from ciplearn._core.columns import check_cells
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
@@ -63,22 +65,22 @@ class DiscreteLaw:
 
     def number(self, node: str, level: Any, role: str) -> int:
         """Return the number of a level, or say which levels there are."""
-        for number, known in enumerate(self.levels[node]):
-            if known == level:
+        levels = self.levels[node]
+        for number, held in enumerate(levels):
+            if held == level:
                 return number
-        shown = ", ".join(str(known) for known in self.levels[node][:8])
+        shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
         raise InputError(
-            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}"
-            f"{', ...' if len(self.levels[node]) > 8 else ''}."
+            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."
         )
-
-    def size(self, node: str) -> int:
-        """The number of levels of a node."""
-        return len(self.levels[node])
 
     @cached_property
     def _masses(self) -> dict[tuple[str, ...], dict[Values, float]]:
         return {}
+
+    def size(self, node: str) -> int:
+        """The number of levels of a node."""
+        return len(self.levels[node])
 
     def mass(self, values: Mapping[str, int]) -> float:
         """P(nodes = values); 1 for no nodes at all."""
@@ -127,13 +129,13 @@ def _checked(law: pd.Series, nodes: Sequence[str]) -> np.ndarray:
 
 
 def _has_all(names: Iterable[Any], nodes: Sequence[str], kind: str) -> None:
-    known = [str(name) for name in names]
-    for node in nodes:
-        if node not in known:
-            raise InputError(
-                f"probabilities has no {kind} for the observed node {node!r}; {nearest(node, known, f'{kind}s')} "
-                "If nobody has observed it, mark the node as latent."
-            )
+    held = [str(name) for name in names]
+    absent = next((node for node in nodes if node not in held), None)
+    if absent is not None:
+        raise InputError(
+            f"probabilities has no {kind} for the observed node {absent!r}; {nearest(absent, held, f'{kind}s')} "
+            "If nobody has observed it, mark the node as latent."
+        )
 
 
 @dataclass(frozen=True)
@@ -175,12 +177,11 @@ class ObservedGraph:
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the confounded components, each in topological order."""
-        found: list[tuple[str, ...]] = []
+        components: dict[tuple[str, ...], None] = {}
         for node in self.parents:
-            if not any(node in component for component in found):
-                together = self.confounded_with(node, set(self.parents))
-                found.append(tuple(other for other in self.parents if other in together))
-        return found
+            together = self.confounded_with(node, set(self.parents))
+            components[tuple(other for other in self.parents if other in together)] = None
+        return list(components)
 
     def confounded_with(self, node: str, among: Set[str]) -> set[str]:
         """Return the component of `node` in the graph on the nodes `among`."""
@@ -234,13 +235,14 @@ class Component:
         """Where each node is looked at, over all blocks."""
         return {node: [at for block in self.blocks for at in block[node]] for node in self.nodes}
 
+    @cached_property
     def _block_sizes(self) -> list[int]:
         return [prod(self.law.size(node) ** len(block[node]) for node in self.nodes) for block in self.blocks]
 
     @cached_property
     def size(self) -> int:
         """The number of unknowns."""
-        size = sum(self._block_sizes())
+        size = sum(self._block_sizes)
         if size > MOST_VARIABLES:
             raise InputError(
                 f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
@@ -253,7 +255,7 @@ class Component:
         """The value of each node at each configuration for each unknown; -1 at configurations of other blocks."""
         found = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
         row, column = 0, dict.fromkeys(self.nodes, 0)
-        for block, size in zip(self.blocks, self._block_sizes(), strict=True):
+        for block, size in zip(self.blocks, self._block_sizes, strict=True):
             shapes = {node: (self.law.size(node),) * len(block[node]) for node in self.nodes}
             picks = np.unravel_index(np.arange(size), [prod(shape) for shape in shapes.values()])
             for (node, shape), pick in zip(shapes.items(), picks, strict=True):
@@ -277,7 +279,7 @@ class Component:
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray]:  # (rows, size), (rows,)
         """All that the probabilities say about the law: matrix and right-hand side; the first row adds up a block."""
-        block = np.repeat(np.arange(len(self.blocks)), self._block_sizes())
+        block = np.repeat(np.arange(len(self.blocks)), self._block_sizes)
         rows, right = [(block == number).astype(float) for number in range(len(self.blocks))], [1.0] * len(self.blocks)
         known = set()
         for responses, probability in self._known_probabilities():
@@ -286,6 +288,20 @@ class Component:
                 rows.append(self.agreeing(responses))
                 right.append(probability)
         return np.array(rows), np.array(right)
+
+    def refuse_contradiction(self) -> None:
+        """Raise where no law fits: find the law that misses the known probabilities least."""
+        matrix, right = self.constraints
+        slack = sparse.eye_array(len(right))
+        costs = np.repeat([0.0, 1.0], [matrix.shape[1], 2 * len(right)])
+        both = sparse.hstack([sparse.csr_array(matrix), slack, -slack]).tocsr()
+        nearest_law = linprog(costs, A_eq=both, b_eq=right, method="highs")
+        if nearest_law.status == 0 and nearest_law.fun > 1e-6:
+            raise InputError(
+                f"No causal model with this graph has these probabilities: those of {as_set(self.nodes)} given their "
+                f"causes are off by {nearest_law.fun:.3g} in sum; add the edge or the common cause that is missing, or "
+                "pass more rows."
+            )
 
     def _known_probabilities(self) -> Iterator[tuple[tuple[Response, ...], float]]:
         outside = sorted({p for node in self.nodes for p in self.graph.parents[node]} - set(self.nodes))
@@ -308,8 +324,26 @@ class Component:
                 yield tuple(said), probability
 
 
+def minimiser(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: np.ndarray) -> np.ndarray:
+    """Return the probabilities p of least costs·p with matrix p = right."""
+    program = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
+    if program.status != 0:
+        raise NumericalError(
+            f"The linear program of {len(costs)} variables was not solved ({program.message.strip()}); pass "
+            "probabilities with more digits, or merge rare levels."
+        )
+    return np.clip(program.x, 0.0, 1.0)
+
+
 def conditional(law: DiscreteLaw, graph: ObservedGraph, node: str, values: Mapping[str, int]) -> float | None:
     """P(node | what stands before it) at these values; None where they have probability 0."""
     given = {name: values[name] for name in graph.before[node]}
     whole = law.mass(given)
     return law.mass({**given, node: values[node]}) / whole if whole > 0 else None
+
+
+def conditionals(law: DiscreteLaw, graph: ObservedGraph, names: Sequence[str], table: np.ndarray) -> np.ndarray:
+    """P(last name | the names before it) at each row of levels, looked up once per distinct row; NaN where unknown."""
+    distinct, pick = np.unique(table, axis=0, return_inverse=True)
+    known = [conditional(law, graph, names[-1], dict(zip(names, row, strict=True))) for row in distinct.tolist()]
+    return np.array(known, dtype=float)[pick.reshape(-1)]
