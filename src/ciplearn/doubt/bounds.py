@@ -47,9 +47,8 @@ class CounterfactualBounds:
 
     Attributes
     ----------
-    lower, upper : float
-    sharp : bool
-        Whether some model attains each end: then no narrower interval is valid without further assumptions.
+    lower, upper, sharp
+        The interval, and whether some model attains each end: then none is narrower without further assumptions.
     how, question : str
         How the interval comes about, in one sentence, and the probability that is bounded.
     laws : mapping from component to frame

@@ -56,8 +56,6 @@ class Falsification:
 
     Attributes
     ----------
-    graph : CausalGraph
-    statements : tuple of Independence
     tests : DataFrame
         Per statement: ``statement``; ``p``, NaN where it cannot be judged; ``p_adjusted`` by Holm; ``detectable``, the
         smallest partial correlation that would have been found with probability 0.8; ``n_rows``; ``obstacle``, why it
@@ -65,8 +63,6 @@ class Falsification:
     permuted : float
         The share of graphs with permuted node names that the table contradicts no more often, by rank correlations; NaN
         where that was not computed.
-    n_permutations : int
-    level : float
 
     Examples
     --------

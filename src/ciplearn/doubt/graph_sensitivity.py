@@ -62,7 +62,6 @@ class Sensitivity:
         a test contradicts one of the graph's independencies (5 % per graph); ``note``, what stood in the way.
     graphs : tuple of CausalGraph
         In the order of the rows.
-    protected : tuple of str
 
     Examples
     --------

@@ -57,7 +57,6 @@ class HiddenConfounding:
     benchmarks : DataFrame
         Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
         if the covariate were not in the table.
-    protected : str
     late : tuple of str
         Nodes that were not asked about.
     drawn : tuple of str

@@ -70,9 +70,8 @@ class Audit:
 
     Attributes
     ----------
-    vcf : VarianceOfCounterfactuals
-    test : IndependenceTest
-        The test of ``statement``.
+    vcf, test
+        VCF, and the test of ``statement``.
     statement : Independence
         What the model was trained to keep, about columns; where it was not, what the criterion asks for.
     enforced : bool

@@ -38,10 +38,10 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.interventions import Interventions, SeenLaw, Spread, Support
+from ciplearn.evaluation.interventions import InterventionLaw, Interventions, Spread, Support
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import bootstrap_interval
-from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
+from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals, typical
 from ciplearn.scm.kinds import Array
 
 FEWEST_ROWS = 50
@@ -70,9 +70,8 @@ class VCFBounds:
 
     Attributes
     ----------
-    lower, upper : float
-    lower_interval, upper_interval : pair of float
-        95 % of each.
+    lower, upper, lower_interval, upper_interval : float, pair of float
+        The intervals are ones of 95 %.
     overlap : float
         The share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S.
     outside : float
@@ -119,21 +118,23 @@ class VCFBounds:
         low, high = self.interval
         return not self.alarm and (vcf.interval[1] < low or vcf.interval[0] > high)
 
-    def beside(self, vcf: VarianceOfCounterfactuals) -> str:
-        """Say in one sentence how a VCF of a causal model agrees with the rows."""
+    def beside(self, vcf: VarianceOfCounterfactuals, amount: Callable[[float], str] | None = None) -> str:
+        """Say how a VCF of a causal model agrees with the rows, or its √(2 VCF) where ``amount`` writes such."""
+        ours, low, high = (f"{value:.3g}" for value in (vcf.value, *self.interval))
+        ours = f"the causal model's VCF of {ours}"
+        if amount is not None:
+            ours, low, high = (amount(typical(value)) for value in (vcf.value, *self.interval))
+            ours = f"the causal model's typical difference of {ours}"
         if self.alarm:
-            return f"{self} So they can neither confirm nor contradict a VCF of {vcf.value:.3g}."
-        low, high = self.interval
-        ours, between = f"The causal model's VCF of {vcf.value:.3g}", f"between {low:.3g} and {high:.3g}"
+            return f"{self} So the rows can neither confirm nor contradict {ours}."
+        ours = f"T{ours[1:]}"
+        between = f"without any causal model, the rows put it between {low} and {high}"
         if self.contradicts(vcf):
-            which = "less" if vcf.interval[1] < low else "more"
-            return (
-                f"{ours} is {which} than the rows allow: without any model VCF lies {between}, so do not trust the "
-                "model's counterfactuals."
-            )
+            which = "less" if vcf.interval[1] < self.interval[0] else "more"
+            return f"{ours} is {which} than the rows allow: {between}. Do not trust the model's counterfactuals."
         if vcf.doubts:
-            return f"Rely on the rows rather than on that model: without any model VCF lies {between}."
-        return f"{ours} agrees with the rows, which without any model put it {between}."
+            return f"Rely on the rows rather than on that model, which is in doubt: {between}."
+        return f"{ours} agrees with the rows: {between}."
 
     def __str__(self) -> str:
         given, protected = ", ".join(self.given), ", ".join(self.protected)
@@ -235,7 +236,7 @@ class _Bound:
     influences: Array  # (n,): of the rows
 
     @classmethod
-    def of(cls, squares: Array, correction: Array, given: Interventions, law: SeenLaw) -> _Bound:  # (n, k), (n,)
+    def of(cls, squares: Array, correction: Array, given: Interventions, law: InterventionLaw) -> _Bound:
         """Add to a mean over rows and values of A the correction of each row."""
         spread, n = Spread.of(squares, law.weights, given, law), len(squares)
         influences = spread.influence(np.arange(n), n, law) + correction - correction.mean()
@@ -248,7 +249,7 @@ class _Bound:
 def _estimated(
     answers: Array, protected: pd.DataFrame, given: pd.DataFrame, generator: Generator
 ) -> tuple[_Bound, _Bound, float, float]:  # and the overlap, and the share of shuffled pairs of A and S outside
-    n, law = len(protected), SeenLaw.of(protected, _INTERVENTIONS)
+    n, law = len(protected), InterventionLaw.of_rows(protected, _INTERVENTIONS)
     k, weights = law.k, law.weights
     interventions = law.draw(n, generator)
     encoding = TableEncoding.of(protected, protected.columns)

@@ -16,6 +16,7 @@ from ciplearn._core.numbers import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.scores import MODEL, explained, percent
+from ciplearn.evaluation.vcf_result import typical
 
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
@@ -120,7 +121,6 @@ class Check:
     ----------
     name, sentence : str
         What was asked, and the answer with its number and its limit.
-    holds : bool
     asks : str
         What it asks about: ``"use"``, ``"effect"``, ``"rows"`` or ``"vcf"``.
     value, limit : float
@@ -156,7 +156,6 @@ class Conclusion:
         predictor; else ``"fails"``.
     headline : str
         The figure that decides, beside its limit and what it was before.
-    checks : tuple of Check
     advice : str
         What to do next, where the predictor does not pass.
 
@@ -306,8 +305,8 @@ def _rows(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
 def _spread(audit: Audit) -> tuple[Check, str]:
     """√(2 VCF), which is asked about where a bound on VCF was set or there are no pairs of values to list."""
     vcf, unit, most, before = audit.vcf, audit.unit, audit.limits.max_vcf, audit.before
-    limit = audit.limit if most is None else math.sqrt(2 * max(most, 0.0))
-    low, high = (math.sqrt(2 * max(end, 0.0)) for end in vcf.interval)
+    limit = audit.limit if most is None else typical(most)
+    low, high = map(typical, vcf.interval)
     sentence = (
         f"{unit.amount(vcf.typical)} (95 % interval {unit.between(low, high)}) between two values as they occur; at "
         f"most {unit.allowed(limit)}."

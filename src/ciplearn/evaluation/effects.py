@@ -79,9 +79,8 @@ class FlipRate:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %, bootstrap over rows.
+    value, interval : float, pair of float
+        Its interval is one of 95 %, by bootstrap over rows.
     per_row : Series
         For each row the probability of a change: 0 or 1 where the row determines its noise.
 
@@ -243,7 +242,6 @@ class PairedEffects:
         intervals: ``effect``, the mean of Ŷ*_second − Ŷ*_first; ``moved``, the share of rows moved by more than
         ``moved_by``; ``flips`` and ``flips_at_equal_rate``, the share of rows whose decision differs, NaN where
         nothing is decided.
-    moved_by : float
     thresholds : dict of name to Thresholds
         By model, for those that decide.
     n_points : int

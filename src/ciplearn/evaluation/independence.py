@@ -59,7 +59,6 @@ class IndependenceTest:
         The kernel statistic itself; comparable only between tests on the same rows.
     conditional : bool
         Whether there was anything to condition on.
-    n_rows, n_bootstrap : int
     detectable : float
         The smallest partial correlation, between the leading features of the two sides, that the test would have found
         with probability 0.8; NaN where there is none.

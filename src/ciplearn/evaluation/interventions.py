@@ -13,7 +13,6 @@ error of the estimated law and no interval would show it.
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -54,90 +53,60 @@ class Interventions:
 
 
 @dataclass(frozen=True, eq=False)
-class InterventionLaw(ABC):
-    """A joint law of all protected variables, and what every point gets of it."""
+class InterventionLaw:
+    """A joint law of all protected variables, and what every point gets of it.
+
+    It is a list of values, or of the rows' values as whole rows, so that several protected variables keep their
+    dependence. Where the rows hold at most k distinct values, every point gets all of them with their shares as
+    weights, and nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally
+    often. Either way a law of the rows is an estimate, and all points share its error: see `Spread`.
+    """
 
     weights: Array  # (k,): the probability that each of a point's values stands for
     correction: float  # makes the weighted variance over a point's values an unbiased estimate of the law's
     every: bool  # whether each point gets every value with its share, so that none is a draw
+    distinct: pd.DataFrame  # distinct joint values
+    code: Array | None = None  # (n,): where the law is that of the rows, the place of each row's value among them
+    drawn: Callable[[int, Generator], Any] | None = None  # a user's function (n, generator) -> frame of joint values
+
+    @classmethod
+    def of_rows(cls, values: pd.DataFrame, k: int) -> InterventionLaw:
+        """Find the distinct values."""
+        code = values.groupby(list(values.columns), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+        _, first, counts = np.unique(code, return_index=True, return_counts=True)
+        n = len(code)
+        weights: tuple[Array, float, bool] = (counts / n, n / (n - 1), True) if len(first) <= k else _equal(k)
+        return cls(*weights, values.iloc[first].reset_index(drop=True), code)
 
     @property
     def k(self) -> int:
         """How many values a point gets."""
         return len(self.weights)
 
-    @abstractmethod
     def draw(self, points: int, generator: Generator) -> Interventions:
-        """Return the values of some points."""
-
-
-@dataclass(frozen=True, eq=False)
-class SeenLaw(InterventionLaw):
-    """The law of the rows' values, as whole rows: several protected variables keep their dependence.
-
-    Where the rows hold at most k distinct values, every point gets all of them with their shares as weights, and
-    nothing is drawn. Else every point gets k rows' values, and over all points each row is drawn equally often. Either
-    way the law is an estimate from the same rows, and all points share its error: see `Spread`.
-    """
-
-    distinct: pd.DataFrame  # distinct joint values
-    code: Array  # (n,): the place of each row's value among them
-
-    @classmethod
-    def of(cls, values: pd.DataFrame, k: int) -> SeenLaw:
-        """Find the distinct values."""
-        code = values.groupby(list(values.columns), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-        _, first, counts = np.unique(code, return_index=True, return_counts=True)
-        n = len(code)
-        listed: tuple[Array, float, bool] = (counts / n, n / (n - 1), True) if len(first) <= k else _drawn(k)
-        return cls(*listed, values.iloc[first].reset_index(drop=True), code)
-
-    def draw(self, points: int, generator: Generator) -> Interventions:
-        """Give all values, or rows in the order of one shuffling after the other."""
-        if self.every:
-            seen = np.tile(np.arange(len(self.distinct)), (points, 1))
-        else:
-            rounds = -(-points * self.k // len(self.code))
-            order = np.concatenate([generator.permutation(len(self.code)) for _ in range(rounds)])
-            seen = self.code[order[: points * self.k]].reshape(points, self.k)
-        return Interventions(self.distinct.iloc[seen.ravel()].reset_index(drop=True), seen)
-
-
-@dataclass(frozen=True, eq=False)
-class Grid(InterventionLaw):
-    """The same listed values for every point, each with the same weight: the grid is the law, not a sample of it."""
-
-    values: pd.DataFrame
-
-    def draw(self, points: int, generator: Generator) -> Interventions:
-        """Repeat the grid."""
-        places = np.tile(np.arange(len(self.values)), points)
-        return Interventions(self.values.iloc[places].reset_index(drop=True))
-
-
-@dataclass(frozen=True, eq=False)
-class OwnLaw(InterventionLaw):
-    """A user's function (n, generator) -> frame of joint values."""
-
-    function: Callable[[int, Generator], Any]
-    columns: tuple[str, ...]
-
-    def draw(self, points: int, generator: Generator) -> Interventions:
-        """Call the function once for all values."""
+        """Give all values to every point, or draw: rows from one shuffling after the other."""
         n = points * self.k
-        drawn = _as_values(self.function(n, generator), self.columns)
-        if len(drawn) != n:
-            raise InputError(
-                f"interventions must return {n} rows when asked for them, got {len(drawn)}; use the first argument as "
-                "the number of rows."
-            )
-        return Interventions(drawn)
+        if self.drawn is not None:
+            values = _as_values(self.drawn(n, generator), tuple(self.distinct.columns))
+            if len(values) != n:
+                raise InputError(
+                    f"interventions must return {n} rows when asked for them, got {len(values)}; use the first "
+                    "argument as the number of rows."
+                )
+            return Interventions(values)
+        if self.every or self.code is None:
+            seen = np.tile(np.arange(self.k), (points, 1))
+        else:
+            order = [generator.permutation(len(self.code)) for _ in range(-(-n // len(self.code)))]
+            seen = self.code[np.concatenate(order)[:n]].reshape(points, self.k)
+        values = self.distinct.iloc[seen.ravel()].reset_index(drop=True)
+        return Interventions(values, None if self.code is None else seen)
 
 
 def as_law(interventions: Any, rows: pd.DataFrame, columns: Sequence[str], k: int) -> InterventionLaw:
     """Read what a user gave: None for the values seen, a function for a law, values for a grid."""
     if interventions is None:
-        return SeenLaw.of(rows[list(columns)], k)
+        return InterventionLaw.of_rows(rows[list(columns)], k)
     if callable(interventions):
         try:
             inspect.signature(interventions).bind(0, None)
@@ -149,14 +118,14 @@ def as_law(interventions: Any, rows: pd.DataFrame, columns: Sequence[str], k: in
         except ValueError:
             # Some functions that are written in C do not say what they take.
             pass
-        return OwnLaw(*_drawn(k), interventions, tuple(columns))
+        return InterventionLaw(*_equal(k), rows[list(columns)].iloc[:0], drawn=interventions)
     grid = _as_values(interventions, tuple(columns))
     if len(grid) < 2:
         raise InputError(f"A grid of interventions needs at least 2 values, got {len(grid)}; a variance needs two.")
-    return Grid(np.full(len(grid), 1 / len(grid)), 1.0, True, grid)
+    return InterventionLaw(np.full(len(grid), 1 / len(grid)), 1.0, True, grid)
 
 
-def _drawn(k: int) -> tuple[Array, float, bool]:
+def _equal(k: int) -> tuple[Array, float, bool]:
     return np.full(k, 1 / k), k / (k - 1), False
 
 
@@ -257,7 +226,7 @@ class Spread:
     def of(cls, squares: Array, weights: Array, given: Interventions, law: InterventionLaw) -> Spread:  # (d, k), (k,)
         """Sum ψ up."""
         per_point = squares @ weights
-        if given.seen is None or not isinstance(law, SeenLaw):
+        if given.seen is None:
             return cls(per_point, None)
         each = np.broadcast_to(weights, squares.shape).ravel()
         values, size = given.seen.ravel(), len(law.distinct)
@@ -283,7 +252,7 @@ class Spread:
         d, value = len(self.per_point), self.value
         zeta = np.zeros(n_rows)
         zeta[places] = (self.per_point - value) * (n_rows / d)
-        if self.per_value is not None and isinstance(law, SeenLaw):
+        if self.per_value is not None and law.code is not None:
             squares, weights = self.per_value
             by_value = (squares - value * weights) * (n_rows / d) / np.bincount(law.code)
             zeta += by_value[law.code]

@@ -22,6 +22,11 @@ def whose(model_based: bool) -> str:
     return "Model-based (the causal model was estimated)" if model_based else "Under the causal model given"
 
 
+def typical(vcf: float) -> float:
+    """√(2 VCF): two independent values lie apart by twice their variance, on average of squares."""
+    return math.sqrt(2 * max(0.0, float(vcf)))
+
+
 @dataclass(frozen=True)
 class Flips:
     """How often two values of the protected variables lead to two decisions about the same row.
@@ -30,9 +35,8 @@ class Flips:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %; the threshold counts as given.
+    value, interval : float, pair of float
+        Its interval is one of 95 %; the threshold counts as given.
     threshold : float
         t.
     rate : float
@@ -68,14 +72,12 @@ class VarianceOfCounterfactuals:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %, over rows: both their part as points and their part as values of A. An estimated causal model counts as
-        given.
-    relative : float
+    value, interval : float, pair of float
+        Its interval is one of 95 %, over rows: both their part as points and their part as values of A. An estimated
+        causal model counts as given.
+    relative, relative_interval : float, pair of float
         VCF over the variance of the predictions for the points as they are: the part of what the predictor tells rows
         apart by that A has a hand in. Shrinking the predictor does not change it. NaN for a constant.
-    relative_interval : pair of float
     flips, flips_at_equal_rate : Flips or None
         How often decisions differ between two values of A, at the threshold given and at the threshold with the same
         share of positive decisions for every model; None where nothing is decided.
@@ -84,8 +86,6 @@ class VarianceOfCounterfactuals:
         the share of them that leave the support of the data.
     per_output : dict
         VCF of each output; they add up to the value.
-    overlap : Overlap
-    protected : tuple of str
     context : tuple of str
         W, the nodes that a point is known by. The inner mean runs over what they leave open.
     whole_row : bool
@@ -152,7 +152,7 @@ class VarianceOfCounterfactuals:
     @property
     def typical(self) -> float:
         """√(2 VCF): how far predictions for a row typically lie apart between two values of A as they occur."""
-        return math.sqrt(2 * max(0.0, self.value))
+        return typical(self.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""

@@ -19,12 +19,12 @@ from ciplearn._core.wording import as_list, written
 from ciplearn.causal import Independence
 from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
 from ciplearn.evaluation import GroupScores, group_scores
-from ciplearn.evaluation.bounds import VCFBounds
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
 from ciplearn.evaluation.effects import said
 from ciplearn.evaluation.interventions import compared_values
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import decimal
+from ciplearn.evaluation.vcf_result import typical
 from ciplearn.report.charts import Dot, Mark, Strip, over_correlation
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array
@@ -69,7 +69,7 @@ def doubts(report: Report) -> list[Doubt]:
         else:
             answered.append(Doubt(question, "The answer", str(answer)))
     if report.audit.bounds is not None:
-        said = _beside_bounds(report, report.audit.bounds)
+        said = report.audit.bounds.beside(report.audit.vcf, report.unit.amount)
         answered.append(Doubt("What the rows say without a causal model", "Bounds, and what to conclude", said))
     return answered
 
@@ -113,7 +113,7 @@ def _as_seen(statement: Independence) -> str:
 
 def _of_arrows(answer: Sensitivity, report: Report) -> str:
     amount = report.unit.amount
-    base, low, high = (_typical(vcf) for vcf in (answer.unchanged, *answer.interval))
+    base, low, high = (typical(vcf) for vcf in (answer.unchanged, *answer.interval))
     counted = int(answer.kept["vcf"].iloc[1:].notna().sum())
     if not counted:
         return (
@@ -136,7 +136,7 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
     said = (
         f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference"
-        f"{alone} is at most {amount(_typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
+        f"{alone} is at most {amount(typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
@@ -150,36 +150,14 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     return f"{said}."
 
 
-def _typical(vcf: float) -> float:
-    """√(2 VCF), as everywhere on the page."""
-    return math.sqrt(2 * max(0.0, float(vcf)))
-
-
 def _curve(answer: HiddenConfounding, report: Report) -> Markup:
     times = report.unit.factor
     curves = [
-        [Dot(row.rho, times * _typical(row.vcf), row.rho, name=f"ρ = {row.rho:g}, {node}") for row in part.itertuples()]
+        [Dot(row.rho, times * typical(row.vcf), row.rho, name=f"ρ = {row.rho:g}, {node}") for row in part.itertuples()]
         for node, part in answer.table.groupby("node", sort=False)
     ]
     seen = [(float(row.rho), f"{row.covariate}") for row in answer.benchmarks.itertuples()]
     return over_correlation(curves, seen, times * report.audit.limit, f"typical difference{report.unit.name}")
-
-
-def _beside_bounds(report: Report, bounds: VCFBounds) -> str:
-    """Bounds on VCF as bounds on the typical difference √(2 VCF), beside that of the causal model."""
-    vcf, amount = report.audit.vcf, report.unit.amount
-    low, high = (_typical(end) for end in bounds.interval)
-    ours = f"the causal model's typical difference of {amount(report.audit.typical)}"
-    if bounds.alarm:
-        return f"{bounds} So the rows can neither confirm nor contradict {ours}."
-    ours = ours.capitalize()
-    between = f"without any causal model, the rows put it between {amount(low)} and {amount(high)}"
-    if bounds.contradicts(vcf):
-        which = "less" if vcf.interval[1] < bounds.interval[0] else "more"
-        return f"{ours} is {which} than the rows allow: {between}. Do not trust the model's counterfactuals."
-    if vcf.doubts:
-        return f"{ours} rests on a model that is in doubt; {between}: rely on these."
-    return f"{ours} agrees with the rows: {between}."
 
 
 def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], Markup | None]:
@@ -187,15 +165,15 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], 
     table = answer.table.iloc[1:].dropna(subset="vcf")
     if table.empty:
         return (), None
-    typical = table["vcf"].map(_typical)
-    base = _typical(answer.table["vcf"].fillna(report.audit.vcf.value).iloc[0])
-    size = (typical - base).abs().sort_values(ascending=False, kind="stable").index
+    differences = table["vcf"].map(typical)
+    base = typical(answer.table["vcf"].fillna(report.audit.vcf.value).iloc[0])
+    size = (differences - base).abs().sort_values(ascending=False, kind="stable").index
     # What data refute matters less, however large it is.
     order = sorted(size, key=lambda place: bool(table.loc[place, "refuted"]))[:_MOST_CHANGES]
-    strip = Strip.of([base, *typical[order]], zero=True)
+    strip = Strip.of([base, *differences[order]], zero=True)
     changes = []
     for place in order:
-        value, refuted = float(typical[place]), bool(table.loc[place, "refuted"])
+        value, refuted = float(differences[place]), bool(table.loc[place, "refuted"])
         bar = Mark(value, min(base, value), max(base, value), "before" if refuted else "now")
         drawn = strip.draw([bar], "typical difference under this change", report.audit.limit)
         other = bool(table.loc[place, "holds"] != answer.table["holds"].iloc[0])
