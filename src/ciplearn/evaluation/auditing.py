@@ -129,9 +129,10 @@ class Audit:
         return conclude(self)
 
     @property
-    def models(self) -> dict[str, Any]:
+    def predictors(self) -> dict[str, Predictor]:
         """The predictor, and the one that it is compared with, by the names that results call them."""
-        return {MODEL: self.model} | {name: one.model for name, one in list(self.beside.items())[:1]}
+        models = {MODEL: self.model} | {name: one.model for name, one in list(self.beside.items())[:1]}
+        return {name: Predictor(model, self.method, self.inputs) for name, model in models.items()}
 
     @property
     def before(self) -> Beside | None:
@@ -186,11 +187,7 @@ class Audit:
             return None
         table = known_columns(self.scm, self.rows)[0]
         a, s = self.scm.columns(verdict.protected), self.scm.columns(sorted(given)) if given else ()
-        return vcf_bounds(self.model, table, a, s, **self._asked, random_state=deepcopy(self.draws))
-
-    @property
-    def _asked(self) -> dict[str, Any]:
-        return {"inputs": self.inputs, "method": None if self.method == "call" else self.method}
+        return vcf_bounds(self.predictors[MODEL], table, a, s, random_state=deepcopy(self.draws))
 
     @cached_property
     def effects(self) -> PairedEffects | None:
@@ -200,14 +197,13 @@ class Audit:
         if any(len(each) > 1 for each in columns) or all(self.rows[each[0]].nunique() < 2 for each in columns):
             return None
         return paired_effects(
-            self.models,
+            self.predictors,
             self.scm,
             as_known_beforehand(self.scm, self.rows, self.verdict.outcome),
             vcf.protected,
             moved_by=self.limit,
             n_points=vcf.n_points,
             n_draws=max(vcf.n_draws, 10),
-            **self._asked,
         )
 
     def pair_before(self, pair: pd.Series, measure: str) -> float | None:

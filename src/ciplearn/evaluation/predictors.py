@@ -42,8 +42,10 @@ class Predictor:
 
         A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
         Without ``inputs`` the model sees the columns it remembers from its fit, or else all. Columns of the table in
-        ``ignored`` have no counterfactual values, so no model may read them.
+        ``ignored`` have no counterfactual values, so no model may read them. A predictor is returned as it is.
         """
+        if isinstance(model, cls):
+            return model
         if method is not None:
             one_of(method, "method", METHODS)
         names = inputs if inputs is not None else _remembered(model, columns, ignored)

@@ -19,7 +19,6 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects
 from ciplearn.evaluation.conclusion import Conclusion
-from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import FREE, Unit, percent, scores_in_words, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
@@ -215,7 +214,7 @@ class Report:
     def by_group(self) -> GroupScores | None:
         """Scores by group and crossing, one class after the other where there are several."""
         outcome, columns = self.audit.verdict.outcome, self.group_columns
-        return scores_by_group(self._asked, self.rows, outcome, columns) if columns else None
+        return scores_by_group(self.audit.predictors, self.rows, outcome, columns) if columns else None
 
     @property
     def group_columns(self) -> list[str]:
@@ -265,9 +264,7 @@ class Report:
         if places is None:
             places = list(vcf.per_row.sort_values("vcf", ascending=False, kind="stable").index[:_MOST_INDIVIDUALS])
         nodes = dict.fromkeys((*verdict.protected, *verdict.inputs, *verdict.context, *verdict.adjustment))
-        columns = self._columns(nodes)
-        scm, n_draws = self.audit.scm, max(vcf.n_draws, 10)
-        return asked_about(self._asked, scm, self.rows, verdict.outcome, places, vcf.protected, columns, n_draws)
+        return asked_about(self.audit, places, self._columns(nodes))
 
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""
@@ -349,13 +346,6 @@ class Report:
     def outside(self) -> str:
         """Which share of the imagined rows lies where there are no data."""
         return percent(self.audit.vcf.overlap.share_outside)
-
-    @property
-    def _asked(self) -> dict[str, Predictor]:
-        """The models, asked as in the audit."""
-        return {
-            name: Predictor(model, self.audit.method, self.audit.inputs) for name, model in self.audit.models.items()
-        }
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]

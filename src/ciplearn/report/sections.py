@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,14 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list, written
 from ciplearn.causal import Independence
 from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
-from ciplearn.evaluation import GroupScores, group_scores
-from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
+from ciplearn.evaluation import Audit, GroupScores, group_scores
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand, known_columns
 from ciplearn.evaluation.effects import said
 from ciplearn.evaluation.interventions import compared_values
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import decimal
+from ciplearn.evaluation.scores import MODEL, decimal
 from ciplearn.evaluation.vcf_result import typical
 from ciplearn.report.charts import Dot, Mark, Strip, over_correlation
-from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array
 
 if TYPE_CHECKING:
@@ -57,20 +57,18 @@ def doubts(report: Report) -> list[Doubt]:
     """Return what was asked, and what the rows alone say."""
     answered = []
     for question, answer in report.doubts.items():
+        kind, more = "The answer", dict[str, Any]()
         if isinstance(answer, Sensitivity):
-            changes, axis = _tornado(answer, report)
-            answered.append(Doubt(question, "Other graphs were asked", str(answer), changes, axis))
+            kind, (changes, axis) = "Other graphs were asked", _tornado(answer, report)
+            more = {"changes": changes, "axis": axis}
         elif isinstance(answer, Falsification):
-            tests = tuple(answer.to_dict()["tests"])
-            answered.append(Doubt(question, "The graph was tested on the rows", str(answer), tests=tests))
+            kind, more = "The graph was tested on the rows", {"tests": tuple(answer.to_dict()["tests"])}
         elif isinstance(answer, HiddenConfounding):
-            curve = _curve(answer, report)
-            answered.append(Doubt(question, "A hidden cause was imagined", str(answer), curve=curve))
-        else:
-            answered.append(Doubt(question, "The answer", str(answer)))
+            kind, more = "A hidden cause was imagined", {"curve": _curve(answer, report)}
+        answered.append(Doubt(question, kind, str(answer), **more))
     if report.audit.bounds is not None:
-        said = report.audit.bounds.beside(report.audit.vcf, report.unit.amount)
-        answered.append(Doubt("What the rows say without a causal model", "Bounds, and what to conclude", said))
+        beside = report.audit.bounds.beside(report.audit.vcf, report.unit.amount)
+        answered.append(Doubt("What the rows say without a causal model", "Bounds, and what to conclude", beside))
     return answered
 
 
@@ -81,11 +79,8 @@ def in_short(report: Report) -> list[str]:
     said += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
     hidden = [answer for answer in answers if isinstance(answer, HiddenConfounding)]
     # Of several protected variables the worst speaks.
-    return said + [_of_hidden_causes(one, report) for one in sorted(hidden, key=_worst, reverse=True)[:1]]
-
-
-def _worst(answer: HiddenConfounding) -> float:
-    return float(answer.table["vcf"].max())
+    worst = sorted(hidden, key=lambda answer: float(answer.table["vcf"].max()), reverse=True)[:1]
+    return said + [_of_hidden_causes(answer, report) for answer in worst]
 
 
 def _of_rows(answer: Falsification) -> str:
@@ -204,27 +199,20 @@ class BiasAudit:
     @classmethod
     def of(cls, report: Report) -> BiasAudit:
         """Count the decisions of the audited model: rate = selected / rows, ratio = rate / highest rate."""
-        if len(report.audit.vcf.per_output) != 1:
+        if (count := len(report.audit.vcf.per_output)) != 1:
             raise InputError(
-                f"A bias audit is about one decision per row, but the predictor gives "
-                f"{len(report.audit.vcf.per_output)} numbers; audit one class at a time."
+                f"A bias audit is about one decision per row, but the predictor gives {count} numbers; audit one class "
+                "at a time."
             )
-        predictor = Predictor(report.model, report.audit.method, report.audit.inputs)
+        predictor = report.audit.predictors[MODEL]
         scored, columns = not report.audit.is_classifier, report.group_columns
         if not columns:
             raise InputError("A bias audit needs columns to group by; name some with groups.")
         threshold = float(np.median(predictor.numbers(predictor.in_blocks(report.rows)))) if scored else None
         tables = []
         for family in [[column] for column in columns] + [list(pair) for pair in combinations(columns, 2)]:
-            scores = group_scores(
-                report.model,
-                report.rows.dropna(subset=family),
-                report.audit.verdict.outcome,
-                family,
-                threshold=threshold,
-                inputs=predictor.inputs,
-                method=None if predictor.method == "call" else predictor.method,
-            )
+            rows, outcome = report.rows.dropna(subset=family), report.audit.verdict.outcome
+            scores = group_scores(predictor, rows, outcome, family, threshold=threshold)
             tables.append(scores.table[scores.table["columns"] == " × ".join(family)])
         table = pd.concat(tables, ignore_index=True).rename(columns={"positive_rate": "rate"})
         table["selected"] = (table["rate"] * table["n_rows"]).round().astype(int)
@@ -247,21 +235,19 @@ def scores_by_group(
     one = next(iter(models.values()))
     n_outputs = one(rows.iloc[:1]).shape[1]
     if n_outputs == 1:
-        method = None if one.method == "call" else one.method
-        every = {name: each.model for name, each in models.items()}
-        found = group_scores(every, rows, outcome, columns, inputs=one.inputs, method=method)
-        return GroupScores(found.table.assign(output=""), found.threshold, found.positive)
+        scores = group_scores(models, rows, outcome, columns)
+        return GroupScores(scores.table.assign(output=""), scores.threshold, scores.positive)
     tables = []
     for place, output in enumerate(one.outputs(n_outputs)):
         truth = (rows[outcome].astype(str) == output).astype(np.float64)
-        single = {name: _output(each, place) for name, each in models.items()}
-        found = group_scores(single, rows.assign(**{outcome: truth}), outcome, columns, inputs=one.inputs)
-        tables.append(found.table.assign(output=output))
+        single = {name: partial(_output, each, place) for name, each in models.items()}
+        scores = group_scores(single, rows.assign(**{outcome: truth}), outcome, columns, inputs=one.inputs)
+        tables.append(scores.table.assign(output=output))
     return GroupScores(pd.concat(tables, ignore_index=True), None, None)
 
 
-def _output(predictor: Predictor, place: int) -> Callable[[pd.DataFrame], Any]:
-    return lambda frame: predictor(frame)[:, place]
+def _output(predictor: Predictor, place: int, frame: pd.DataFrame) -> Array:
+    return predictor(frame)[:, place]
 
 
 @dataclass(frozen=True)
@@ -286,30 +272,21 @@ class Individual:
         return fields_as_data(self, "place", row=self.place, answers=answers)
 
 
-def asked_about(
-    predictors: Mapping[str, Predictor],
-    scm: StructuralCausalModel,
-    rows: pd.DataFrame,
-    outcome: str,
-    places: Sequence[Any],
-    protected: Sequence[str],
-    columns: Sequence[str],
-    n_draws: int,
-) -> list[Individual]:
+def asked_about(audit: Audit, labels: Sequence[Any], columns: Sequence[str]) -> list[Individual]:
     """Ask the models about some rows as they are, and under each value of each protected variable.
 
     Where several outputs are given, the first is shown. A vector of protected columns has no list of values, so its
     rows are shown as they are.
     """
-    if not len(places):
+    if not len(labels):
         return []
-    known = set(scm.columns(scm.graph.observed))
-    table = as_known_beforehand(scm, rows[[column for column in rows.columns if column in known]], outcome)
-    chosen = table.loc[list(places)]
+    predictors, scm, rows, outcome = audit.predictors, audit.scm, audit.rows, audit.verdict.outcome
+    table = as_known_beforehand(scm, known_columns(scm, rows)[0], outcome)
+    chosen, n_draws = table.loc[list(labels)], max(audit.vcf.n_draws, 10)
     factual = {name: predictor(chosen)[:, 0] for name, predictor in predictors.items()}
     answers = [[_answer("as it is", factual, n)] for n in range(len(chosen))]
     read = {column for predictor in predictors.values() for column in predictor.inputs}
-    for variable in protected:
+    for variable in audit.vcf.protected:
         try:
             values = compared_values(table, scm, variable, {})
         except InputError:
@@ -322,7 +299,7 @@ def asked_about(
             told += [_answer(said(setting), means, (n, place)) for place, setting in enumerate(settings)]
     words = [
         {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)}
-        for _, row in rows.loc[list(places)].iterrows()
+        for _, row in rows.loc[list(labels)].iterrows()
     ]
     return [Individual(*one) for one in zip(chosen.index, words, map(tuple, answers), strict=True)]
 
