@@ -28,6 +28,7 @@ from ciplearn.evaluation.counterfactual_rows import (
     as_known_beforehand,
     known_by,
     known_columns,
+    nodes_in,
     sample_with_every_label,
 )
 from ciplearn.evaluation.effects import PairedEffects, paired_effects
@@ -177,8 +178,7 @@ class Audit:
         """Bounds on VCF without a causal model, where S is valid for the predictor's inputs and part of the context."""
         verdict, graph, given = self.verdict, self.verdict.graph, set(self.verdict.independence.given)
         protected = set(verdict.protected)
-        read = {node for node in graph.observed if not set(self.inputs).isdisjoint(self.scm.columns([node]))}
-        moved = read - protected - given
+        moved = set(nodes_in(self.scm, self.inputs)) - protected - given
         if self.n_rows < FEWEST_ROWS or graph.undirected or not given <= set(verdict.context):
             return None
         if given & graph.descendants(protected):

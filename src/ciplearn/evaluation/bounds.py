@@ -131,7 +131,7 @@ class VCFBounds:
         between = f"without any causal model, the rows put it between {low} and {high}"
         if self.contradicts(vcf):
             which = "less" if vcf.interval[1] < self.interval[0] else "more"
-            return f"{ours} is {which} than the rows allow: {between}. Do not trust the model's counterfactuals."
+            return f"{ours} is {which} than the rows allow: {between}, so do not trust the model's counterfactuals."
         if vcf.doubts:
             return f"Rely on the rows rather than on that model, which is in doubt: {between}."
         return f"{ours} agrees with the rows: {between}."

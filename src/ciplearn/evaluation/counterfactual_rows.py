@@ -70,8 +70,15 @@ class Points:
         places = np.arange(n)
         if n_points is not None and n_points < n:
             places = np.sort(generator.choice(n, n_points, replace=False))
-        known = _context(scm, frame, context)
-        kept = _behind(scm, columns, changed)
+        known = nodes_in(scm, frame.columns)
+        if context is not None:
+            known = scm.graph.known_observed(as_names(context, "context"), "context")
+            missing = [column for column in scm.columns(known) if column not in frame.columns]
+            if missing:
+                advice = "add it, or name another context"
+                raise InputError(f"rows lacks the column {missing[0]!r} of the context; {advice}.")
+        # What is set needs its ancestors, too: a setting may be a function of its parents.
+        kept = scm.graph.ancestors([*nodes_in(scm, columns), *changed])
         reached = (scm.graph.descendants(changed) - set(changed)) & kept
         draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
         row_draws = rows.draws if isinstance(rows, Units) else 1
@@ -91,26 +98,17 @@ class Points:
         """The number of points."""
         return len(self.units.index)
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that the points were chosen from."""
-        return len(self.rows) // self.row_draws
-
     def as_they_are(self) -> pd.DataFrame:
         """Return the points' own rows."""
         return self.rows.iloc[(self.places[:, None] * self.row_draws + np.arange(self.row_draws)).ravel()]
 
     def one_per_row(self) -> pd.DataFrame:
-        """Return all rows, once each where units were passed that hold several draws."""
+        """Return all rows that the points were chosen from, once each where units hold several draws."""
         return self.rows.iloc[:: self.row_draws]
 
     def only(self, places: Array) -> Points:
         """Return some of the points."""
         return replace(self, rows=self.rows.iloc[:0], places=self.places[places], units=self.units.take(places))
-
-    def chunks(self, k: int) -> Iterator[Array]:
-        """Iterate over places of points, few enough that k counterfactual rows of each fit."""
-        return row_chunks(self.n, k * self.units.draws)
 
     def counterfactuals(self, values: pd.DataFrame, k: int, generator: Generator) -> pd.DataFrame:
         """Return the points' rows under k joint values each; the draws of one row under one value stand together."""
@@ -130,7 +128,7 @@ class Points:
         All settings use the units' own noise, so nothing but the setting differs between them.
         """
         worlds = [None if setting is None else self.scm.do(setting) for setting in settings]
-        for places in self.chunks(1):
+        for places in row_chunks(self.n, self.units.draws):
             units = self.units.take(places)
             answers: dict[str, list[Array]] = {name: [] for name in predictors}
             for world in worlds:
@@ -237,15 +235,15 @@ def context_that_can_be_drawn_from(
     off, be it the outcome, is always part of it.
     """
     graph = scm.graph
-    context = list(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
+    context = tuple(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
     if leaves_nothing_out(graph, context, ()):
-        return tuple(context)
+        return context
     known = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
     try:
         draw_hidden(graph, scm.mechanisms, known, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
     except InputError:
         return tuple(node for node in graph.observed if node in graph.ancestors(context))
-    return tuple(context)
+    return context
 
 
 def units_given(
@@ -266,10 +264,8 @@ def units_given(
     known = read_nodes(rows, scm.kinds, context)
     hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None
     values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in known.items()}
-    noise: dict[str, Array] = {}
-    if hidden is not None:
-        values |= hidden.values
-        noise |= hidden.noise
+    values |= {} if hidden is None else hidden.values
+    noise: dict[str, Array] = {} if hidden is None else dict(hidden.noise)
     n = len(rows) * n_draws
     for node in scm.graph.topological_order():
         if node not in needed or node in noise:
@@ -292,54 +288,29 @@ def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome:
     off it.
     """
     follow = scm.graph.descendants([outcome]) - {outcome}
-    if (
-        outcome in read_by_encoders(scm)
-        or outcome not in rows.columns
-        or not rows.columns.intersection(scm.columns(sorted(follow))).empty
-    ):
-        return rows
-    return rows.drop(columns=outcome)
+    tells = outcome in read_by_encoders(scm) or not follow.isdisjoint(nodes_in(scm, rows.columns))
+    return rows if tells or outcome not in rows.columns else rows.drop(columns=outcome)
 
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     """Return the protected nodes, each known and observed."""
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
-    names: tuple[str, ...] = scm.graph.known(as_names(protected, "protected"), "protected")
+    names: tuple[str, ...] = scm.graph.known_observed(as_names(protected, "protected"), "protected")
     if not names:
         raise InputError("Nothing is protected; name the variables whose change is imagined.")
-    hidden = [name for name in names if name in scm.graph.latent]
-    if hidden:
-        raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
     return names
 
 
-def _context(scm: StructuralCausalModel, frame: pd.DataFrame, context: Names | None) -> tuple[str, ...]:
-    """Return the nodes that a point is known by: those of all columns, or those named."""
-    if context is None:
-        return tuple(node for node in scm.graph.observed if not frame.columns.intersection(scm.columns([node])).empty)
-    names = scm.graph.known(as_names(context, "context"), "context")
-    for name in names:
-        if name in scm.graph.latent:
-            raise InputError(f"context names {name!r}, which is latent; name observed nodes.")
-        missing = [column for column in scm.columns([name]) if column not in frame.columns]
-        if missing:
-            raise InputError(f"rows lacks the column {missing[0]!r} of the context; add it, or name another context.")
-    return names
-
-
-def _behind(scm: StructuralCausalModel, columns: Iterable[str], changed: Sequence[str]) -> frozenset[str]:
-    """Return the nodes in some columns, those that are set, and all their ancestors."""
+def nodes_in(scm: StructuralCausalModel, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the observed nodes that some columns belong to."""
     shown = set(columns)
-    read = [node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node]))]
-    # What is set needs its ancestors, too: a setting may be a function of its parents.
-    return scm.graph.ancestors([*read, *changed])
+    return tuple(node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node])))
 
 
 def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
     """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
-    observed = set(scm.graph.observed)
-    present = {node for node in observed if table.columns.isin(scm.columns([node])).any()}
+    present = nodes_in(scm, table.columns)
     # By default the context is everything but the outcome, and then what the table has is enough.
-    everything = observed - {verdict.outcome} <= set(verdict.context)
+    everything = set(scm.graph.observed) - {verdict.outcome} <= set(verdict.context)
     context = [node for node in verdict.context if node in present or not everything]
     return context_that_can_be_drawn_from(scm, table, context)

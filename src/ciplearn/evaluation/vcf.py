@@ -19,7 +19,7 @@ from ciplearn._core.numbers import processes, whole
 from ciplearn._core.random import RandomState, as_generator
 from ciplearn._core.tables import checked_table
 from ciplearn.causal.names import Names
-from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, row_chunks, table_of
 from ciplearn.evaluation.interventions import (
     InterventionLaw,
     Spread,
@@ -239,7 +239,7 @@ class _Answer:
 
 
 def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
-    chunks = list(points.chunks(question.law.k))
+    chunks = list(row_chunks(points.n, question.law.k * points.units.draws))
     seeds = generator.integers(2**63, size=len(chunks))
     tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))
     done: Iterable[dict[str, _Answer]] = (question.about(*task) for task in tasks)
@@ -266,13 +266,14 @@ def _result(
     law, predictor, scm = question.law, question.predictors[name], points.scm
     outputs = predictor.outputs(answer.per_output.shape[1])
     value = max(0.0, answer.spread.value)
-    influence = answer.spread.influence(points.places, points.n_rows, law)
+    n_rows = len(points.one_per_row())
+    influence = answer.spread.influence(points.places, n_rows, law)
     relative, of_relative = _relative(value, influence, factual, points)
     between = scm.between(protected, predictor.inputs)
     flips = {}
     for which, spread in answer.flips.items():
         threshold = getattr(question.thresholds[name], which)
-        of_flips = spread.influence(points.places, points.n_rows, law)
+        of_flips = spread.influence(points.places, n_rows, law)
         flips[which] = Flips(
             value=min(1.0, max(0.0, spread.value)),
             interval=bootstrap_interval(of_flips, generator, (0.0, 1.0), spread.value),
@@ -312,8 +313,8 @@ def _relative(value: float, influence: Array, factual: Array, points: Points) ->
     if not variance > 0:
         return float("nan"), np.zeros(1)
     ratio = value / variance
-    of_variance = np.zeros(points.n_rows)
-    of_variance[points.places] = (squares - squares.mean()) * (points.n_rows / points.n)
+    of_variance = np.zeros(len(influence))
+    of_variance[points.places] = (squares - squares.mean()) * (len(influence) / points.n)
     return ratio, (influence - ratio * of_variance) / variance
 
 
