@@ -170,15 +170,9 @@ def _paired(table: pd.DataFrame, keys: list[str], report: Report) -> list[dict[s
 
 
 def _marks(row: Mapping[str, Any], measure: str, write: Callable[[float], str]) -> list[Mark]:
-    return [
-        Mark(
-            *(row[kind][f"{measure}{end}"] for end in ("", "_low", "_high")),
-            kind,
-            f"{kind}: {write(row[kind][measure])}",
-        )
-        for kind in ("before", "now")
-        if row[kind] is not None
-    ]
+    shown = {kind: row[kind] for kind in ("before", "now") if row[kind] is not None}
+    ends = [f"{measure}{end}" for end in ("", "_low", "_high")]
+    return [Mark(*map(one.get, ends), kind, f"{kind}: {write(one[measure])}") for kind, one in shown.items()]
 
 
 def _people(report: Report) -> list[tuple[Individual, Markup]]:
