@@ -25,6 +25,7 @@ from scipy.optimize import linprog
 
 from ciplearn._core.columns import check_cells
 from ciplearn._core.errors import InputError, InputTypeError, NumericalError
+from ciplearn._core.tables import checked_table
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
@@ -60,7 +61,7 @@ class DiscreteLaw:
         # Levels count even where their probability is 0: a question may set them.
         cells = probabilities.index.to_frame(index=False)
         numbered = {node: pd.factorize(cells[node], sort=True) for node in nodes}
-        levels = {node: tuple(known) for node, (_, known) in numbered.items()}
+        levels = {node: tuple(held) for node, (_, held) in numbered.items()}
         return cls(levels, {node: codes for node, (codes, _) in numbered.items()}, values / values.sum())
 
     def number(self, node: str, level: Any, role: str) -> int:
@@ -95,9 +96,7 @@ class DiscreteLaw:
 
 
 def _shares(rows: pd.DataFrame, nodes: Sequence[str]) -> pd.Series:
-    _has_all(rows.columns, nodes, "column")
-    if not rows.columns.is_unique:
-        raise InputError("probabilities has two columns of the same name; rename one of them.")
+    _has_all(checked_table(rows, "probabilities").columns, nodes, "column")
     kept = rows[list(nodes)]
     if not len(kept):
         raise InputError("probabilities has no rows; pass at least one.")
@@ -194,23 +193,23 @@ class ObservedGraph:
     @cached_property
     def before(self) -> dict[str, tuple[str, ...]]:
         """What each node is conditioned on: its component among itself and earlier nodes, and all their parents."""
-        found: dict[str, tuple[str, ...]] = {}
+        before: dict[str, tuple[str, ...]] = {}
         earlier: set[str] = set()
         for node in self.parents:
             together = self.confounded_with(node, earlier | {node})
             kin = {parent for member in together for parent in self.parents[member]} | together
-            found[node] = tuple(other for other in self.parents if other in kin and other != node)
+            before[node] = tuple(other for other in self.parents if other in kin and other != node)
             earlier.add(node)
-        return found
+        return before
 
 
 def _reached(start: Set[str], step: Callable[[str], Set[str]]) -> set[str]:
-    found, stack = set(start), list(start)
+    reached, stack = set(start), list(start)
     while stack:
-        new = step(stack.pop()) - found
-        found |= new
+        new = step(stack.pop()) - reached
+        reached |= new
         stack += new
-    return found
+    return reached
 
 
 @dataclass(frozen=True)
@@ -253,17 +252,17 @@ class Component:
     @cached_property
     def responses(self) -> dict[str, np.ndarray]:  # node -> (size, configurations)
         """The value of each node at each configuration for each unknown; -1 at configurations of other blocks."""
-        found = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
+        values = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
         row, column = 0, dict.fromkeys(self.nodes, 0)
         for block, size in zip(self.blocks, self._block_sizes, strict=True):
             shapes = {node: (self.law.size(node),) * len(block[node]) for node in self.nodes}
             picks = np.unravel_index(np.arange(size), [prod(shape) for shape in shapes.values()])
             for (node, shape), pick in zip(shapes.items(), picks, strict=True):
                 functions = np.array(list(product(*map(range, shape))), dtype=int).reshape(prod(shape), len(shape))
-                found[node][row : row + size, column[node] : column[node] + len(shape)] = functions[pick]
+                values[node][row : row + size, column[node] : column[node] + len(shape)] = functions[pick]
                 column[node] += len(shape)
             row += size
-        return found
+        return values
 
     @cached_property
     def _column(self) -> dict[tuple[str, Values], int]:
@@ -281,13 +280,11 @@ class Component:
         """All that the probabilities say about the law: matrix and right-hand side; the first row adds up a block."""
         block = np.repeat(np.arange(len(self.blocks)), self._block_sizes)
         rows, right = [(block == number).astype(float) for number in range(len(self.blocks))], [1.0] * len(self.blocks)
-        known = set()
+        told: dict[tuple[Response, ...], float] = {}
         for responses, probability in self._known_probabilities():
-            if responses not in known:
-                known.add(responses)
-                rows.append(self.agreeing(responses))
-                right.append(probability)
-        return np.array(rows), np.array(right)
+            told.setdefault(responses, probability)
+        rows += [self.agreeing(responses) for responses in told]
+        return np.array(rows), np.array([*right, *told.values()])
 
     def refuse_contradiction(self) -> None:
         """Raise where no law fits: find the law that misses the known probabilities least."""
@@ -308,7 +305,7 @@ class Component:
         needed = {node: set(self.configurations[node]) for node in self.nodes}
         for values in product(*(range(self.law.size(node)) for node in (*outside, *self.nodes))):
             at = dict(zip((*outside, *self.nodes), values, strict=True))
-            said: list[Response] = []
+            responses: list[Response] = []
             probability = 1.0
             for node in self.nodes:
                 parents = tuple(at[parent] for parent in self.graph.parents[node])
@@ -316,12 +313,12 @@ class Component:
                 # Where the parents' values never occur together, data say nothing from here on.
                 if parents not in needed[node] or factor is None:
                     break
-                said.append((node, parents, at[node]))
+                responses.append((node, parents, at[node]))
                 probability *= factor
                 if probability == 0:
                     break
-            if said:
-                yield tuple(said), probability
+            if responses:
+                yield tuple(responses), probability
 
 
 def minimiser(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: np.ndarray) -> np.ndarray:

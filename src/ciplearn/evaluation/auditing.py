@@ -389,7 +389,7 @@ def audit(
 
 
 def _hscic(left: Variable, right: Variable, given: Variable | None) -> float:
-    kernels = {"kernel": left.kernel.resolve(left.rows), "right_kernel": right.kernel}
+    kernels: dict[str, Any] = {"kernel": left.kernel.resolve(left.rows), "right_kernel": right.kernel}
     if given is None:
         return float(HSIC(**kernels)(left.rows, right.rows))
     return float(HSCIC(**kernels, given_kernel=given.kernel, centre=True)(left.rows, right.rows, given.rows))

@@ -378,10 +378,10 @@ def paired_effects(
                     row |= {"first": words[one], "second": words[two], "n_first": counts[one], "n_second": counts[two]}
                     row["output"] = output
                     for measure in _MEASURES:
-                        values, (value, low, high) = measures.get(measure), UNKNOWN_INTERVAL
-                        if values is not None:
-                            interval = bootstrap_interval(values, generator) if measure == "effect" else None
-                            value, (low, high) = float(values.mean()), interval or share_interval(values)
+                        per_point, (value, low, high) = measures.get(measure), UNKNOWN_INTERVAL
+                        if per_point is not None:
+                            interval = bootstrap_interval(per_point, generator) if measure == "effect" else None
+                            value, (low, high) = float(per_point.mean()), interval or share_interval(per_point)
                         row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
                     compared_rows.append(row)
     return PairedEffects(pd.DataFrame(compared_rows), moved, thresholds, points.n, scm.model_based)

@@ -186,7 +186,8 @@ class Sides:
         if n <= most:
             return self
         rows = torch.as_tensor(np.sort(generator.choice(n, most, replace=False)))
-        return Sides(*(side and replace(side, rows=side.rows[rows]) for side in (self.left, self.right, self.given)))
+        left, right = (replace(side, rows=side.rows[rows]) for side in (self.left, self.right))
+        return Sides(left, right, self.given and replace(self.given, rows=self.given.rows[rows]))
 
 
 def run_test(
@@ -220,13 +221,14 @@ class PreparedTest:
             obstacle = "a column varies by no more than rounding; subtract its offset before it is saved"
             return IndependenceTest(math.nan, math.nan, conditional, n, n_bootstrap, obstacle=obstacle)
         if self.given is None or self.given.given.is_constant:
-            resampled, residuals = self._by_permutation(n_bootstrap, generator), []
+            resampled, raw = self._by_permutation(n_bootstrap, generator), None
         else:
-            residuals = [self.given.residuals(*side) for side in zip((self.left, self.right), self.names, strict=True)]
-            resampled = _by_signs(*residuals, self.given.weights, n_bootstrap, generator)
+            sides = zip((self.left, self.right), self.names, strict=True)
+            left, right = (self.given.residuals(side, name) for side, name in sides)
+            resampled, raw = _by_signs(left, right, self.given.weights, n_bootstrap, generator), (left.raw, right.raw)
         detectable = resampled.detectable(self.level)
         answer = IndependenceTest(resampled.p_value, resampled.statistic, conditional, n, n_bootstrap, detectable)
-        if residuals and answer.rejects and _may_be_bias(*(side.raw for side in residuals), generator):
+        if raw is not None and answer.rejects and _may_be_bias(*raw, generator):
             return replace(answer, p_value=math.nan, obstacle=_BIAS)
         return answer
 

@@ -170,9 +170,12 @@ def _paired(table: pd.DataFrame, keys: list[str], report: Report) -> list[dict[s
 
 
 def _marks(row: Mapping[str, Any], measure: str, write: Callable[[float], str]) -> list[Mark]:
-    shown = {kind: row[kind] for kind in ("before", "now") if row[kind] is not None}
-    ends = [f"{measure}{end}" for end in ("", "_low", "_high")]
-    return [Mark(*map(one.get, ends), kind, f"{kind}: {write(one[measure])}") for kind, one in shown.items()]
+    marks = []
+    for kind in ("before", "now"):
+        if row[kind] is not None:
+            value, low, high = (row[kind][f"{measure}{end}"] for end in ("", "_low", "_high"))
+            marks.append(Mark(value, low, high, kind, f"{kind}: {write(value)}"))
+    return marks
 
 
 def _people(report: Report) -> list[tuple[Individual, Markup]]:
