@@ -352,8 +352,8 @@ def _transported_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequen
         return None
     names = (*worlds.graph.parents[nodes[0]], nodes[0])
     table = np.column_stack([worlds.parents(copies[0]), worlds.values[copies[0]]])
-    known = conditionals(worlds.law, worlds.graph, names, table)
-    return None if np.isnan(known).any() else known
+    factors = conditionals(worlds.law, worlds.graph, names, table)
+    return None if np.isnan(factors).any() else factors
 
 
 def _determined_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:

@@ -264,8 +264,8 @@ class _GraphQuestion:
         rows = self.table.dropna()
         order = np.arange(len(rows))
         moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
-        said = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
-        return digest_of(drawn.graph.to_dagitty(), self.table, asked, said)
+        answers = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
+        return digest_of(drawn.graph.to_dagitty(), self.table, asked, answers)
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table

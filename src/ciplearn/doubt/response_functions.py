@@ -342,5 +342,5 @@ def conditional(law: DiscreteLaw, graph: ObservedGraph, node: str, values: Mappi
 def conditionals(law: DiscreteLaw, graph: ObservedGraph, names: Sequence[str], table: np.ndarray) -> np.ndarray:
     """P(last name | the names before it) at each row of levels, looked up once per distinct row; NaN where unknown."""
     distinct, pick = np.unique(table, axis=0, return_inverse=True)
-    known = [conditional(law, graph, names[-1], dict(zip(names, row, strict=True))) for row in distinct.tolist()]
-    return np.array(known, dtype=float)[pick.reshape(-1)]
+    factors = [conditional(law, graph, names[-1], dict(zip(names, row, strict=True))) for row in distinct.tolist()]
+    return np.array(factors, dtype=float)[pick.reshape(-1)]

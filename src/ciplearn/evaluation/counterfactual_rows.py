@@ -70,10 +70,10 @@ class Points:
         places = np.arange(n)
         if n_points is not None and n_points < n:
             places = np.sort(generator.choice(n, n_points, replace=False))
-        known = nodes_in(scm, frame.columns)
+        given = nodes_in(scm, frame.columns)
         if context is not None:
-            known = scm.graph.known_observed(as_names(context, "context"), "context")
-            missing = [column for column in scm.columns(known) if column not in frame.columns]
+            given = scm.graph.known_observed(as_names(context, "context"), "context")
+            missing = [column for column in scm.columns(given) if column not in frame.columns]
             if missing:
                 advice = "add it, or name another context"
                 raise InputError(f"rows lacks the column {missing[0]!r} of the context; {advice}.")
@@ -83,15 +83,15 @@ class Points:
         draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
         row_draws = rows.draws if isinstance(rows, Units) else 1
         if isinstance(rows, Units) and context is None:
-            return cls(scm, frame, places, rows.take(places).only(kept), known, row_draws)
-        picked = frame.iloc[places * row_draws][scm.columns(known)]
-        if context is None or leaves_nothing_out(scm.graph, known, kept):
+            return cls(scm, frame, places, rows.take(places).only(kept), given, row_draws)
+        picked = frame.iloc[places * row_draws][scm.columns(given)]
+        if context is None or leaves_nothing_out(scm.graph, given, kept):
             units = scm.abduct(picked, nodes=reached, random_state=generator)
             if not units.exact:
                 units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
         else:
-            units = units_given(scm, picked, known, kept, reached, draws, generator)
-        return cls(scm, frame, places, units.only(kept), known, row_draws)
+            units = units_given(scm, picked, given, kept, reached, draws, generator)
+        return cls(scm, frame, places, units.only(kept), given, row_draws)
 
     @property
     def n(self) -> int:
@@ -197,8 +197,8 @@ def table_of(scm: Any, rows: Any, needed: Sequence[str] = ()) -> tuple[pd.DataFr
 
 def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
     """Split a table into the columns of the model's nodes and the names of all others, which nothing here reads."""
-    known = table.columns.isin(scm.columns(scm.graph.observed))
-    return table.loc[:, known], list(table.columns[~known])
+    of_model = table.columns.isin(scm.columns(scm.graph.observed))
+    return table.loc[:, of_model], list(table.columns[~of_model])
 
 
 def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator) -> pd.DataFrame:
@@ -238,9 +238,9 @@ def context_that_can_be_drawn_from(
     context = tuple(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
     if leaves_nothing_out(graph, context, ()):
         return context
-    known = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
+    given = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
     try:
-        draw_hidden(graph, scm.mechanisms, known, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
+        draw_hidden(graph, scm.mechanisms, given, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
     except InputError:
         return tuple(node for node in graph.observed if node in graph.ancestors(context))
     return context
@@ -261,9 +261,9 @@ def units_given(
     it that of a latent node or of a column that W leaves out. Ancestors of the context that are not in it are drawn by
     weighting (`ciplearn.scm.hidden_parents`); what descends from it, or has nothing to do with it, from its mechanism.
     """
-    known = read_nodes(rows, scm.kinds, context)
-    hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None
-    values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in known.items()}
+    given = read_nodes(rows, scm.kinds, context)
+    hidden = draw_hidden(scm.graph, scm.mechanisms, given, n_draws, DEFAULT_CANDIDATES, generator) if given else None
+    values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in given.items()}
     values |= {} if hidden is None else hidden.values
     noise: dict[str, Array] = {} if hidden is None else dict(hidden.noise)
     n = len(rows) * n_draws

@@ -102,8 +102,8 @@ class IndependenceTest:
                 f"{self.detectable:.2g}"
             )
         if self.rejects:
-            known = " when the conditioning variables are known" if self.conditional else ""
-            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{known}"
+            if_seen = " when the conditioning variables are known" if self.conditional else ""
+            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{if_seen}"
         return f"On {self.n_rows} rows {what} has p = {self.p_value:.3g} and {verdict}."
 
     def to_dict(self) -> dict[str, Any]:

@@ -246,10 +246,10 @@ def bootstrap_interval(
     for start in range(0, RESAMPLES, size):
         picked = centred[generator.integers(n, size=(min(size, RESAMPLES - start), n), dtype=np.int32)]
         off = picked.mean(axis=1)
-        own = np.sqrt(np.maximum(np.einsum("rn,rn->r", picked, picked) / n - off**2, 0) / (n - 1))
+        error_of_each = np.sqrt(np.maximum(np.einsum("rn,rn->r", picked, picked) / n - off**2, 0) / (n - 1))
         # A resample of one value has no error but that of rounding.
-        good = own > 1e-9 * error
-        statistics.append(off[good] / own[good])
+        good = error_of_each > 1e-9 * error
+        statistics.append(off[good] / error_of_each[good])
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(statistics), [tail, 1 - tail])
     # In units of the error: fourth powers of large numbers are beyond any number.

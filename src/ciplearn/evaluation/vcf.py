@@ -177,7 +177,7 @@ class _Question:
             looked_up = np.sort(generator.choice(k, self.interventions_looked_up, replace=False))
         shares = weights[looked_up] / weights[looked_up].sum()
         inside: dict[tuple[str, ...], Array] = {}
-        said = {}
+        answered = {}
         for name, predictor in self.predictors.items():
             answers = predictor(frame).reshape(d, k, m, -1)
             read = predictor.inputs
@@ -194,7 +194,7 @@ class _Question:
                 for which, t in vars(self.thresholds[name]).items():
                     halves = disagreements(answers[..., 0] > t, weights, law.correction)
                     flips[which] = Spread.of(2 * halves, weights, given, law)
-            said[name] = _Answer(
+            answered[name] = _Answer(
                 spread=Spread.of(squares.sum(axis=2), weights, given, law),
                 flips=flips,
                 per_output=np.einsum("dkq,k->dq", squares, weights),
@@ -204,7 +204,7 @@ class _Question:
                 outside=_trace_where(means[:, looked_up], ~within * shares, drawn=not law.every),
                 share_outside=1 - inside[read] @ shares,
             )
-        return said
+        return answered
 
 
 @dataclass(frozen=True, eq=False)

@@ -276,8 +276,8 @@ class _Frame:
 
 def _ticks(scale: Scale) -> list[tuple[float, str]]:
     """Places and words; values that stand apart are called "less"."""
-    found = [(scale(value), short(value)) for value in scale.ticks()]
-    return found if scale.beneath is None else [(scale.beneath, "less"), *found]
+    ticks = [(scale(value), short(value)) for value in scale.ticks()]
+    return ticks if scale.beneath is None else [(scale.beneath, "less"), *ticks]
 
 
 def _on_paper(box: _Box) -> bool:

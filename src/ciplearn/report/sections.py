@@ -75,12 +75,12 @@ def doubts(report: Report) -> list[Doubt]:
 def in_short(report: Report) -> list[str]:
     """Say how wrong it may be in at most three sentences with numbers: rows, arrows, and what was not measured."""
     answers = report.doubts.values()
-    said = [_of_rows(answer) for answer in answers if isinstance(answer, Falsification)][:1]
-    said += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
+    sentences = [_of_rows(answer) for answer in answers if isinstance(answer, Falsification)][:1]
+    sentences += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
     hidden = [answer for answer in answers if isinstance(answer, HiddenConfounding)]
     # Of several protected variables the worst speaks.
     worst = sorted(hidden, key=lambda answer: float(answer.table["vcf"].max()), reverse=True)[:1]
-    return said + [_of_hidden_causes(answer, report) for answer in worst]
+    return sentences + [_of_hidden_causes(answer, report) for answer in worst]
 
 
 def _of_rows(answer: Falsification) -> str:
@@ -129,20 +129,22 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     worst = table.loc[table["vcf"].idxmax()]
     # Several protected variables are asked about one by one.
     alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
-    said = (
+    sentence = (
         f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference"
         f"{alone} is at most {amount(typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
-        said += f", and it passes the limit of {amount(report.audit.limit)} at {decimal(min(crossings, key=abs), 2)}"
+        sentence += (
+            f", and it passes the limit of {amount(report.audit.limit)} at {decimal(min(crossings, key=abs), 2)}"
+        )
     if len(answer.benchmarks):
-        known = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
-        said += f"; {known['covariate']}, were it not measured, would make {decimal(known['rho'], 2)}"
+        strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
+        sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"
     if answer.late:
         n_late = len(answer.late)
-        said += f"; {as_list(answer.late, 3)} {'was' if n_late == 1 else 'were'} not asked about, so it may be more"
-    return f"{said}."
+        sentence += f"; {as_list(answer.late, 3)} {'was' if n_late == 1 else 'were'} not asked about, so it may be more"
+    return f"{sentence}."
 
 
 def _curve(answer: HiddenConfounding, report: Report) -> Markup:
