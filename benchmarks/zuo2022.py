@@ -30,8 +30,8 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LinearRegression
 
 from ciplearn import CausalGraph, fit_scm
+from ciplearn._core.errors import InputError
 from ciplearn.baselines import InvariantDirections
-from ciplearn.errors import InputError
 
 ROWS, TEST_ROWS = 1000, 200
 METHODS = ("full", "unaware", "relaxed", "oracle", "strict", "under doubt")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ciplearn.display.marks import baseline_points
+from ciplearn.display.frontier import baseline_points
 from ciplearn.estimators.preparation import LINE
 from reproduction import drawing
 from reproduction.adult_models import AUTO, BASELINES, CURVES

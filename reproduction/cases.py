@@ -15,7 +15,7 @@ from ciplearn.causal import Independence
 from ciplearn.datasets import MinMaxScaling
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation.counterfactual_rows import Points
-from ciplearn.evaluation.interventions import SeenLaw, squared_deviations
+from ciplearn.evaluation.interventions import InterventionLaw, squared_deviations
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import HSCIC, HSIC, Penalty
 from ciplearn.scm import StructuralCausalModel
@@ -95,7 +95,7 @@ class Judge:
         # tell nothing.
         generator, columns = np.random.default_rng(seed), case.scm.columns([PROTECTED])
         self._points = Points.of(case.scm, case.test, [PROTECTED], case.inputs, generator, n_points=points, n_draws=1)
-        self._law = SeenLaw.of(case.test[columns], interventions)
+        self._law = InterventionLaw.of_rows(case.test[columns], interventions)
         values = self._law.draw(self._points.n, generator).values
         self.worlds = self._points.counterfactuals(values, self._law.k, generator).reset_index(drop=True)
         statement = independence or case.independence()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ciplearn.display.marks import bare, error_curve, label_gammas
+from ciplearn.display.frontier import bare, error_curve, label_gammas
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from reproduction.methods import DEFAULT, PAPER
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ciplearn.display.marks import bare
+from ciplearn.display.frontier import bare
 from ciplearn.estimators.preparation import COUNTERFACTUAL
 from reproduction.drawing import COLOURS, INK, boxes, legend_below
 from reproduction.dsprites_trainings import BY_VARIABLE, METHODS

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ciplearn.baselines import CF1, CF2, NaivePredictor
 from ciplearn.datasets import scenario_1, scenario_2
-from ciplearn.display.marks import baseline_points
+from ciplearn.display.frontier import baseline_points
 from reproduction import drawing, table1
 from reproduction.cases import Case, Judge
 from reproduction.first_case import FrontierSettings

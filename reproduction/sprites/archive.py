@@ -41,7 +41,7 @@ class Archive:
     Examples
     --------
     >>> from reproduction.sprites import Archive
-    >>> from ciplearn.errors import CiplearnError
+    >>> from ciplearn._core.errors import CiplearnError
     >>> try:
     ...     Archive("not there.npz").images([[0, 0, 0, 0, 0, 0]])
     ... except CiplearnError as refused:

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ciplearn.doubt.bounds import _solve
-from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, conditional
+from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, conditional, minimiser
 
 
 @dataclass
@@ -103,7 +102,7 @@ def whole_laws(graph, law, bounds, end):
         elif nodes in bounds.laws:
             weights = bounds.laws[nodes][end].to_numpy()
         else:
-            weights = _solve(np.zeros(component.size), *component.constraints)
+            weights = minimiser(np.zeros(component.size), *component.constraints)
         columns = [(n, place, at) for n in nodes for place, at in enumerate(everywhere[n])]
         found.append(
             [

@@ -11,16 +11,8 @@ from torch import nn
 from ciplearn import CausalGraph, CIPRegressor
 from ciplearn._core.errors import GraphError, InputError
 from ciplearn.baselines import NaivePredictor
-from ciplearn.estimators.networks import (
-    Constant,
-    FurtherInputs,
-    InvariantPath,
-    LineNetwork,
-    MeanNetwork,
-    Perceptron,
-    Ramps,
-    outputs,
-)
+from ciplearn.estimators.networks import Constant, InvariantPath, LineNetwork, MeanNetwork, Perceptron, Ramps, outputs
+from ciplearn.estimators.tables import FurtherInputs
 
 
 class Pictured(nn.Module):

@@ -12,7 +12,7 @@ from ciplearn.baselines import NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import Limits, auditing, counterfactual_rows
-from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.regression import Variable
 from ciplearn.scm import AdditiveNoise
 from tests.scm import models
 

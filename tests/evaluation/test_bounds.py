@@ -9,7 +9,7 @@ import pytest
 from ciplearn import audit, variance_of_counterfactuals, vcf_bounds
 from ciplearn._core.errors import InputError
 from ciplearn.causal import CausalGraph
-from ciplearn.evaluation import audit_result
+from ciplearn.evaluation import auditing
 from ciplearn.evaluation.bounds import VCFBounds
 from ciplearn.scm import Additive, StructuralCausalModel
 from tests.evaluation.linear_model import linear
@@ -97,7 +97,7 @@ def test_an_audit_says_where_a_model_contradicts_the_rows(rows):
 
 def test_an_audit_estimates_bounds_when_they_are_read_and_once(rows, monkeypatch):
     asked = []
-    monkeypatch.setattr(audit_result, "vcf_bounds", lambda *_, **settings: asked.append(settings["random_state"]))
+    monkeypatch.setattr(auditing, "vcf_bounds", lambda *_, **settings: asked.append(settings["random_state"]))
     found = audit(lambda f: f["L"], wrong(), rows.head(60).assign(Y=0.0), "Y", ["A"], inputs=["L"], n_points=20)
     assert not asked
     assert (found.bounds, found.bounds, len(asked)) == (None, None, 1)

@@ -8,7 +8,7 @@ import torch
 
 from ciplearn import independence_test
 from ciplearn._core.errors import InputError
-from ciplearn.evaluation.encoding import Variable
+from ciplearn.evaluation.regression import Variable
 from tests.evaluation.settings import POWER, SETTINGS, continuous
 
 # The kernels and ridges of the test were chosen while looking at rejection rates of these settings on another stream of

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ciplearn.evaluation.predictors import threshold_at
 from ciplearn.evaluation.scores import bootstrap_interval
-from ciplearn.evaluation.vcf_result import threshold_at
 
 
 @pytest.mark.parametrize("n", [9_999, 15_000, 19_999, 20_001, 25_000])

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from ciplearn import variance_of_counterfactuals
-from ciplearn.evaluation.interventions import SeenLaw
+from ciplearn.evaluation.interventions import InterventionLaw
 from tests.scm import models
 
 
@@ -18,7 +18,7 @@ def test_few_values_of_a_are_listed_with_their_shares():
 
 
 def test_rows_that_are_drawn_are_drawn_equally_often():
-    law = SeenLaw.of(pd.DataFrame({"A": np.arange(70.0)}), k=10)
+    law = InterventionLaw.of_rows(pd.DataFrame({"A": np.arange(70.0)}), k=10)
     given = law.draw(points=21, generator=np.random.default_rng(0))
     assert (np.bincount(given.seen.ravel()) == 3).all()
     assert (given.values["A"].to_numpy() == given.seen.ravel()).all()

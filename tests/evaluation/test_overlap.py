@@ -6,7 +6,7 @@ from scipy.stats import norm
 from ciplearn import StructuralCausalModel, fit_scm, variance_of_counterfactuals
 from ciplearn.causal import CausalGraph
 from ciplearn.evaluation import vcf
-from ciplearn.evaluation.overlap import TAIL, Support
+from ciplearn.evaluation.interventions import TAIL, Support
 from ciplearn.scm import Additive
 
 

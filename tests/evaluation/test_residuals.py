@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from ciplearn.evaluation.regression import Basis, Regression, Residuals
+from ciplearn.evaluation.independence import Residuals
+from ciplearn.evaluation.regression import Basis, Regression
 
 N, RANK, DRAWS = 120, 60, 600
 FEATURES = {"the residuals": lambda r: r, "their squares": lambda r: r.square() - 1, "their sines": torch.sin}

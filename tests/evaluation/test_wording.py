@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ciplearn.evaluation.wording import Unit, decimal, percent, short
+from ciplearn.evaluation.scores import Unit, decimal, percent, short
 
 
 @pytest.mark.parametrize(

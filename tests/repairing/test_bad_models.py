@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, repair
-from ciplearn.errors import CiplearnError, MissingDependencyError
+from ciplearn._core.errors import CiplearnError, MissingDependencyError
 from ciplearn.repairing import correction
 
 GRAPH = CausalGraph.from_edges("A -> L, L -> Y, Z -> Y")

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import ciplearn
 from ciplearn import CausalGraph, StructuralCausalModel, datasets, repair, variance_of_counterfactuals
-from ciplearn.errors import InputError
+from ciplearn._core.errors import InputError
 from ciplearn.repairing.correction import Correction, _Problem
 from ciplearn.repairing.correction import TreeScale as Scale
 from ciplearn.repairing.formula import Formula

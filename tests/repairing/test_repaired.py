@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
-from ciplearn.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
 from ciplearn.scm import Additive, AdditiveNoise, Log

@@ -5,7 +5,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.report import Report
-from ciplearn.report.groups import BiasAudit
+from ciplearn.report.sections import BiasAudit
 from tests.report.html_tables import tables_of
 
 

@@ -3,13 +3,13 @@ import pytest
 
 from ciplearn.evaluation import group_scores
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.report.groups import scores_by_group
+from ciplearn.report.sections import scores_by_group
 
 
 def test_scores_are_those_of_the_evaluation_with_and_without_a_penalty(decisions):
     found = decisions.by_group
-    for name, model in decisions.audit.models.items():
-        own = group_scores(model, decisions.rows, "Y", decisions.group_columns).table
+    for name, asked in decisions.audit.predictors.items():
+        own = group_scores(asked.model, decisions.rows, "Y", decisions.group_columns).table
         here = found.table[found.table["model"] == name]
         assert here["group"].tolist() == own["group"].tolist()
         assert here["positive_rate"].tolist() == own["positive_rate"].tolist()

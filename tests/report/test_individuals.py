@@ -3,7 +3,7 @@ import pytest
 
 from ciplearn._core.errors import InputError
 from ciplearn.report import Report
-from ciplearn.report.individuals import in_words
+from ciplearn.report.sections import in_words
 
 
 def test_most_affected_rows_come_first_with_all_columns_that_matter(decisions):
@@ -20,7 +20,7 @@ def test_any_row_can_be_asked_about(decisions):
     (one,) = report.shown_individuals
     row = decisions.rows.loc[[7]]
     assert one.answers[0].predictions == {
-        name: pytest.approx(model.predict_proba(row)[0, 1]) for name, model in decisions.audit.models.items()
+        name: pytest.approx(asked.model.predict_proba(row)[0, 1]) for name, asked in decisions.audit.predictors.items()
     }
     worlds = {answer.world: answer.predictions for answer in one.answers[1:]}
     assert list(worlds) == [*(f"sex = {v}" for v in (0, 1)), *(f"race = {v}" for v in (0, 1, 2))] or len(worlds) == 5

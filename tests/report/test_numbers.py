@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from ciplearn.evaluation.wording import Unit, decimal, percent, short
+from ciplearn.evaluation.scores import Unit, decimal, percent, short
 from tests.report.html_tables import tables_of
 
 

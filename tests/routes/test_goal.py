@@ -9,7 +9,7 @@ from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation import Limits
-from ciplearn.evaluation.wording import Unit
+from ciplearn.evaluation.scores import Unit
 from ciplearn.learners import Linear
 from ciplearn.routes import Comparison, ShareOfVCF, Strict, WithinLimits, compare_routes
 from ciplearn.routes.goal import Field

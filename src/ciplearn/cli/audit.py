@@ -30,7 +30,7 @@ from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
 from ciplearn.repairing import Repaired
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
-from ciplearn.report.groups import BiasAudit
+from ciplearn.report.sections import BiasAudit
 from ciplearn.sources.table_file import TableFile
 
 # Options that say where to read, where to write and what to show.

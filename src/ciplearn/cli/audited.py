@@ -25,7 +25,7 @@ from ciplearn.doubt import how_wrong
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
-from ciplearn.evaluation.wording import FREE, MODEL
+from ciplearn.evaluation.scores import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, repair

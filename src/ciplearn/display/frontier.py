@@ -1,9 +1,9 @@
-"""`FrontierDisplay`: predictive loss against invariance, gamma by gamma."""
+"""`FrontierDisplay`: loss against invariance, gamma by gamma; and what every picture of a frontier is drawn with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
@@ -12,12 +12,14 @@ import numpy as np
 
 from ciplearn._core.arguments import finite, mapping_of
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.display.marks import bare, baseline_points, error_curve, label_gammas
 from ciplearn.learning import Frontier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_GRID = "#d8dce2"
+_BASELINE_COLOURS = ("#6b7a3a", "#8a5a9e", "#b07d2b", "#4f5d75", "#a3485f", "#2a8c8c")
+_BASELINE_MARKERS = ("^", "D", "v", "P", "X", "*")
 _LINE, _CHOSEN = "#2f6f9f", "#c8553d"
 _BESIDE = ("#7a5195", "#3d8a5f", "#9a6b1f")
 _LABELS = {
@@ -113,7 +115,10 @@ class FrontierDisplay:
         label_gammas(
             ax, table["gamma"], table[self.violation], table[self.cost], avoid=baselines.values(), apart=0.09, **look
         )
-        self._mark_chosen(ax, table)
+        if self.chosen is not None:
+            row = table[table["gamma"] == self.chosen].iloc[0]
+            ring: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": _CHOSEN, "linewidths": 2, "zorder": 5}
+            ax.scatter(row[self.violation], row[self.cost], label=f"chosen, γ = {row['gamma']:g}", **ring)
         baseline_points(ax, baselines)
         self._draw_straight_line(ax, table)
         ax.set_xlabel(_LABELS.get(self.violation, self.violation))
@@ -142,13 +147,6 @@ class FrontierDisplay:
         look: dict[str, Any] = {"color": "#8a8f98", "linestyle": "--", "linewidth": 1.2, "zorder": 1}
         ax.plot(s**2 * vcf, loss + (1 - s) ** 2 * (strict[1] - loss), label="straight line from CF1", **look)
 
-    def _mark_chosen(self, ax: Axes, table: Any) -> None:
-        if self.chosen is None:
-            return
-        row = table[table["gamma"] == self.chosen].iloc[0]
-        look: dict[str, Any] = {"s": 170, "facecolors": "none", "edgecolors": _CHOSEN, "linewidths": 2, "zorder": 5}
-        ax.scatter(row[self.violation], row[self.cost], label=f"chosen, γ = {row['gamma']:g}", **look)
-
 
 def _tried(frontier: Frontier, gamma: float) -> float:
     """Return the gamma of the frontier that this one is, up to rounding."""
@@ -157,6 +155,50 @@ def _tried(frontier: Frontier, gamma: float) -> float:
     for tried in gammas:
         if math.isclose(tried, gamma, rel_tol=1e-6):
             return tried
-    raise InputError(
-        f"chosen must be a gamma that was tried, got {gamma:g}; pass one of {', '.join(f'{one:g}' for one in gammas)}."
-    )
+    names = ", ".join(f"{one:g}" for one in gammas)
+    raise InputError(f"chosen must be a gamma that was tried, got {gamma:g}; pass one of {names}.")
+
+
+def bare(ax: Axes) -> None:
+    """Leave a light grid and two sides."""
+    ax.grid(color=_GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def error_curve(ax: Axes, x: Any, y: Any, x_error: Any, y_error: Any, *, colour: str, **look: Any) -> None:
+    """Draw a line through points with error bars both ways; ``**look`` is for `Axes.errorbar`."""
+    size: dict[str, Any] = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2, "zorder": 3}
+    ax.errorbar(x, y, xerr=x_error, yerr=y_error, color=colour, **size, **look)
+
+
+def baseline_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
+    """Mark other predictors, each (x, y)."""
+    looks = cycle(zip(_BASELINE_COLOURS, _BASELINE_MARKERS, strict=True))
+    for (name, (x, y)), (colour, marker) in zip(points.items(), looks, strict=False):
+        ax.plot([x], [y], linestyle="none", marker=marker, color=colour, markersize=9, label=name, zorder=4)
+
+
+def label_gammas(
+    ax: Axes,
+    gammas: Iterable[float],
+    x: Any,
+    y: Any,
+    *,
+    avoid: Iterable[tuple[float, float]] = (),
+    apart: float,
+    **look: Any,
+) -> None:
+    """Write gamma beside each point that keeps its distance from the last label and from the points to avoid.
+
+    ``gammas``, ``x``, ``y``: one entry per point. ``apart``: the least distance, as a share of what the points span.
+    ``**look``: for `Axes.annotate`: ``xytext`` in points, ``fontsize``, ``color`` and the like.
+    """
+    span_x, span_y = (float(np.ptp(np.asarray(values))) or 1.0 for values in (x, y))
+    taken = list(avoid)
+    for gamma, left, up in zip(gammas, x, y, strict=True):
+        if any(abs(left - a) / span_x + abs(up - b) / span_y < apart for a, b in taken):
+            continue
+        taken.append((left, up))
+        ax.annotate(f"γ = {gamma:g}", (left, up), textcoords="offset points", **look)

@@ -1,11 +1,10 @@
 """How wrong may it be: what graph and data leave open."""
 
 from ciplearn.doubt.bounds import CounterfactualBounds, counterfactual_bounds
-from ciplearn.doubt.every_check import how_wrong
 from ciplearn.doubt.falsification import Falsification, falsify
 from ciplearn.doubt.graph_sensitivity import Sensitivity, sensitivity
 from ciplearn.doubt.hidden_confounding import HiddenConfounding, hidden_confounding
-from ciplearn.doubt.mechanism_sensitivity import MechanismSensitivity, mechanism_sensitivity
+from ciplearn.doubt.how_wrong import MechanismSensitivity, how_wrong, mechanism_sensitivity
 
 __all__ = [
     "CounterfactualBounds",

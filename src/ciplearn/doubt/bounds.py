@@ -1,33 +1,42 @@
 """Sharp bounds on counterfactual probabilities of discrete variables [balke1997, wu2019].
 
-The probability is a sum of products with one factor per component. With one component whose law is open the sum is
-linear in that law, and HiGHS solves it exactly. With several it is linear in each law but not in all of them together.
-Then their joint law is the unknown, and that the components are independent is kept in part: given what the others do,
-the law of each still satisfies its own constraints [sherali1990]. These bounds are valid; where a model is found that
-attains them, they are sharp.
+The probability that evidence is seen and the event would have been is a sum over pairs of a factual and an imagined
+world, and each term is a product over confounded components C:
+
+    P(event had do been done, given) = Σ over pairs Π_C p_C(the response functions give both worlds what C does there).
+
+Most factors are fixed by the probabilities. With one component whose law p_C is open the sum is linear in that law, and
+HiGHS solves it exactly. With several it is linear in each law but not in all of them together. Then their joint law is
+the unknown, and that the components are independent is kept in part: given what the others do, the law of each still
+satisfies its own constraints [sherali1990]. These bounds are valid; where a model is found that attains them, they are
+sharp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.optimize import linprog
 
 from ciplearn._core.arguments import of_kind
-from ciplearn._core.errors import InputError, InputTypeError, NumericalError
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph
-from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph
-from ciplearn.doubt.two_worlds import possible_worlds, reduced
+from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, Values, conditionals, minimiser
 
-_TOLERANCE = 1e-7
-_ROUNDS = 20
+# Pairs of worlds that are still summed in seconds.
+_MOST_PAIRS = 1_000_000
+
+# A node in the factual world (False) or in the imagined one (True).
+Copy = tuple[str, bool]
+
+_TOLERANCE, _ROUNDS = 1e-7, 20
 # Programs over several components have a row for nearly every variable: these still take seconds.
 _MOST_JOINT_VARIABLES = 5_000
 
@@ -38,14 +47,10 @@ class CounterfactualBounds:
 
     Attributes
     ----------
-    lower, upper : float
-        The interval.
-    sharp : bool
-        Whether some model attains each end, so that no narrower interval is valid without further assumptions.
-    how : str
-        How the interval was found, in one sentence.
-    question : str
-        The probability that is bounded.
+    lower, upper, sharp
+        The interval, and whether some model attains each end: then none is narrower without further assumptions.
+    how, question : str
+        How the interval comes about, in one sentence, and the probability that is bounded.
     laws : mapping from component to frame
         For each confounded component whose law is open, the response functions (one column per node and values of its
         parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends. Responses that are
@@ -69,8 +74,8 @@ class CounterfactualBounds:
 
     def __str__(self) -> str:
         is_point = self.upper - self.lower < 1e-6
-        said = f"= {self.lower:.4g}" if is_point else f"lies in [{self.lower:.4g}, {self.upper:.4g}]"
-        return f"{self.question} {said}. {self.how}"
+        lies = f"= {self.lower:.4g}" if is_point else f"lies in [{self.lower:.4g}, {self.upper:.4g}]"
+        return f"{self.question} {lies}. {self.how}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the laws as JSON-ready data."""
@@ -96,19 +101,10 @@ def counterfactual_bounds(
     probabilities
         A frame of rows, whose shares are taken as they are, or a Series of joint probabilities indexed by the observed
         nodes. Sampling error is not accounted for.
-    event
-        What would have been: levels of nodes in the world where `do` was done.
-    do
-        What is imagined to be set: levels of nodes.
+    event, do
+        What would have been, and what is imagined to be set: levels of nodes.
     given
         What was the case: levels of nodes in the world as it is. By default nothing.
-
-    Raises
-    ------
-    GraphError
-        If an edge has no direction.
-    InputError
-        If a name or level is unknown, the evidence has probability 0, no model fits, or the program is too large.
 
     Examples
     --------
@@ -121,19 +117,17 @@ def counterfactual_bounds(
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     observed = ObservedGraph.of(graph)
     law = DiscreteLaw.read(probabilities, tuple(observed.parents))
-    wanted, done, evidence = (
-        _numbered(law, graph, values, role)
-        for values, role in ((event, "event"), (do, "do"), ({} if given is None else given, "given"))
-    )
+    given = {} if given is None else given
+    settings = {"event": event, "do": do, "given": given}
+    wanted, done, evidence = (_numbered(law, graph, values, role) for role, values in settings.items())
     if not wanted:
         raise InputError("event is empty; name at least one node and the level it would have had.")
-    question = _words(event, do, given)
+    had = f" had {as_list(f'{node} been {level}' for node, level in do.items())}" if do else ""
+    question = f"P({_levels(event)}{had}{f' | {_levels(given)}' if given else ''})"
     # Nothing is done and nothing imagined: what is left is the probability of the evidence.
     normaliser = float(reduced(possible_worlds(law, observed, {}, {}, evidence))[0])
     if normaliser <= 0:
-        raise InputError(
-            f"The evidence {_levels(given or {})} has probability 0, so that nothing follows from it; change given."
-        )
+        raise InputError(f"The evidence {_levels(given)} has probability 0: nothing follows from it; change given.")
     objective, free = reduced(possible_worlds(law, observed, wanted, done, evidence))
     ends = [extreme(objective / normaliser, free, sign) for sign in (1, -1)]
     lower, upper = (float(np.clip(end.value, 0.0, 1.0)) for end in ends)
@@ -148,11 +142,6 @@ def _numbered(law: DiscreteLaw, graph: CausalGraph, values: Mapping[str, Any], r
         raise InputTypeError(f"{role} must be a mapping from nodes to levels, but {values!r} was received.")
     names = graph.known_observed(list(values), role)
     return {name: law.number(name, values[name], role) for name in names}
-
-
-def _words(event: Mapping[str, Any], do: Mapping[str, Any], given: Mapping[str, Any] | None) -> str:
-    had = f" had {as_list(f'{node} been {level}' for node, level in do.items())}" if do else ""
-    return f"P({_levels(event)}{had}{f' | {_levels(given)}' if given else ''})"
 
 
 def _levels(values: Mapping[str, Any]) -> str:
@@ -189,8 +178,7 @@ def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})
 
 
-@dataclass(frozen=True)
-class Extreme:
+class Extreme(NamedTuple):
     """An end of the interval, the laws that come closest to it, and whether they attain it."""
 
     value: float
@@ -201,13 +189,13 @@ class Extreme:
 def extreme(objective: np.ndarray, components: Sequence[Component], sign: int) -> Extreme:
     """Return the smallest (sign 1) or largest (sign -1) value; `objective` has one axis per component."""
     for component in components:
-        _refuse_contradiction(component)
+        component.refuse_contradiction()
     if not components:
         return Extreme(float(objective), (), True)
     if len(components) == 1:
-        law = _solve(sign * objective, *components[0].constraints)
+        law = minimiser(sign * objective, *components[0].constraints)
         return Extreme(float(objective @ law), (law,), True)
-    joint = _solve(sign * objective.ravel(), *_independent_in_part(components)).reshape(objective.shape)
+    joint = minimiser(sign * objective.ravel(), *_independent_in_part(components)).reshape(objective.shape)
     value = float((objective * joint).sum())
     ones = [component.constraints[0][0] for component in components]
     laws = _climb(objective, components, sign, [_contracted(joint, ones, axis) for axis in range(joint.ndim)])
@@ -246,11 +234,10 @@ def _climb(
     best = float(_contracted(objective, laws))
     for _ in range(_ROUNDS):
         for axis, component in enumerate(components):
-            laws[axis] = _solve(sign * _contracted(objective, laws, axis), *component.constraints)
-        value = float(_contracted(objective, laws))
-        if sign * (best - value) < _TOLERANCE:
+            laws[axis] = minimiser(sign * _contracted(objective, laws, axis), *component.constraints)
+        before, best = best, float(_contracted(objective, laws))
+        if sign * (before - best) < _TOLERANCE:
             break
-        best = value
     return laws
 
 
@@ -262,26 +249,151 @@ def _contracted(tensor: np.ndarray, vectors: Sequence[np.ndarray], kept: int | N
     return tensor
 
 
-def _solve(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: np.ndarray) -> np.ndarray:
-    found = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
-    if found.status != 0:
-        raise NumericalError(
-            f"The linear program of {len(costs)} variables was not solved ({found.message.strip()}); pass "
-            "probabilities with more digits, or merge rare levels."
-        )
-    return np.clip(found.x, 0.0, 1.0)
+@dataclass(frozen=True)
+class TwoWorlds:
+    """Pairs of a factual and an imagined world."""
+
+    law: DiscreteLaw
+    graph: ObservedGraph
+    # its level in each pair. A node that `do` cannot change has one copy, the factual one, and stands for both; nodes
+    # that matter for neither event nor evidence have none
+    values: Mapping[Copy, np.ndarray]
+    done: Mapping[str, int]  # what `do` sets in the imagined world
+    weights: np.ndarray  # the product of the factors that are known already
+
+    def parents(self, copy: Copy) -> np.ndarray:  # (pairs, parents)
+        """Levels of the parents of a copy."""
+        node, imagined = copy
+        columns = np.zeros((len(self.weights), len(self.graph.parents[node])), dtype=int)
+        for place, parent in enumerate(self.graph.parents[node]):
+            is_set = imagined and parent in self.done
+            world = imagined and (parent, True) in self.values
+            columns[:, place] = self.done[parent] if is_set else self.values[parent, world]
+        return columns
+
+    def weighted(self, factors: np.ndarray) -> TwoWorlds:
+        """Return the pairs with their weights multiplied, those of weight 0 left out."""
+        weights = self.weights * factors
+        kept = weights > 0
+        values = {copy: column[kept] for copy, column in self.values.items()}
+        return replace(self, values=values, weights=weights[kept])
 
 
-def _refuse_contradiction(component: Component) -> None:
-    """Raise where no law fits: find the law that misses the known probabilities least."""
-    matrix, right = component.constraints
-    slack = sparse.eye_array(len(right))
-    costs = np.repeat([0.0, 1.0], [matrix.shape[1], 2 * len(right)])
-    both = sparse.hstack([sparse.csr_array(matrix), slack, -slack]).tocsr()
-    found = linprog(costs, A_eq=both, b_eq=right, method="highs")
-    if found.status == 0 and found.fun > 1e-6:
+def possible_worlds(
+    law: DiscreteLaw, graph: ObservedGraph, event: Mapping[str, int], do: Mapping[str, int], given: Mapping[str, int]
+) -> TwoWorlds:
+    """Return every pair of worlds that agrees with event, do and evidence."""
+    below = {node for node in graph.parents if not graph.ancestors({node}).isdisjoint(do)} - set(do)
+    imagined = graph.ancestors(set(event) - set(do), avoiding=set(do)) - set(do)
+    factual = graph.ancestors({*given, *(imagined - below)})
+    copies: list[Copy] = [(node, False) for node in graph.parents if node in factual]
+    copies += [(node, True) for node in graph.parents if node in imagined & below]
+    choices = {copy: set(range(law.size(copy[0]))) for copy in copies}
+    for node, level in given.items():
+        choices[node, False] &= {level}
+    for node, level in event.items():
+        if node not in do:
+            choices[node, node in below] &= {level}
+    count = prod(map(len, choices.values()))
+    if count > _MOST_PAIRS:
         raise InputError(
-            f"No causal model with this graph has these probabilities: those of {as_set(component.nodes)} given "
-            f"their causes are off by {found.fun:.3g} in sum; add the edge or the common cause that is missing, or "
-            "pass more rows."
+            f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}; give more evidence, or "
+            "merge levels."
         )
+    grid = np.array(list(product(*map(sorted, choices.values()))), dtype=int).reshape(count, len(copies))
+    values = {copy: grid[:, place] for place, copy in enumerate(copies)}
+    possible = all(do[node] == level for node, level in event.items() if node in do)
+    return TwoWorlds(law, graph, values, do, np.full(count, float(possible)))
+
+
+def reduced(worlds: TwoWorlds) -> tuple[np.ndarray, list[Component]]:
+    """Return the sum as a function of the laws that are open, one axis per component, and those components."""
+    components = {nodes: [copy for copy in worlds.values if copy[0] in nodes] for nodes in worlds.graph.components()}
+    components = {nodes: copies for nodes, copies in components.items() if copies}
+    worlds = worlds.weighted(_factual_factors(worlds, components.values()))
+    components = {nodes: copies for nodes, copies in components.items() if any(imagined for _, imagined in copies)}
+    for settle in (_transported_factors, _determined_factors):
+        for nodes, copies in list(components.items()):
+            factors = settle(worlds, nodes, copies)
+            if factors is not None:
+                worlds = worlds.weighted(factors)
+                del components[nodes]
+    if not len(worlds.weights):
+        return np.array(0.0), []
+    free = [_component(worlds, nodes, copies) for nodes, copies in components.items()]
+    parts = [_indicators(worlds, component, components[component.nodes]) for component in free]
+    objective = np.zeros([component.size for component in free])
+    picks = np.stack([pick for _, pick in parts], axis=1) if parts else np.zeros((len(worlds.weights), 0), dtype=int)
+    for combination in np.unique(picks, axis=0):
+        term = np.asarray(worlds.weights[(picks == combination).all(axis=1)].sum())
+        for (marked, _), place in zip(parts, combination, strict=True):
+            term = np.multiply.outer(term, marked[place])
+        objective += term
+    return objective, free
+
+
+def _factual_factors(worlds: TwoWorlds, components: Iterable[Sequence[Copy]]) -> np.ndarray:
+    """Factors of the components that matter in the factual world only: P(v | what stands before v) over their nodes."""
+    inside = worlds.graph.restricted({node for node, imagined in worlds.values if not imagined})
+    factors = np.ones(len(worlds.weights))
+    for copies in components:
+        if not any(imagined for _, imagined in copies):
+            for node, _ in copies:
+                names = (*inside.before[node], node)
+                table = np.stack([worlds.values[name, False] for name in names], axis=1)
+                # What never occurs has an earlier factor of 0.
+                factors *= np.nan_to_num(conditionals(worlds.law, inside, names, table))
+    return factors
+
+
+def _transported_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
+    """Factors of an unconfounded node that matters in the imagined world only: P(v | its parents), if that is known."""
+    if len(nodes) > 1 or len(copies) > 1:
+        return None
+    names = (*worlds.graph.parents[nodes[0]], nodes[0])
+    table = np.column_stack([worlds.parents(copies[0]), worlds.values[copies[0]]])
+    factors = conditionals(worlds.law, worlds.graph, names, table)
+    return None if np.isnan(factors).any() else factors
+
+
+def _determined_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> np.ndarray | None:
+    """Factors of a component if all of them are combinations of what the probabilities say; else None."""
+    component = _component(worlds, nodes, copies)
+    marked, pick = _indicators(worlds, component, copies)
+    matrix, right = component.constraints
+    mixture, *_ = np.linalg.lstsq(matrix.T, marked.T, rcond=None)
+    if not np.allclose(matrix.T @ mixture, marked.T, atol=1e-8):
+        return None
+    return np.clip(mixture.T @ right, 0.0, 1.0)[pick]
+
+
+def _component(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
+    """The component with the configurations that matter.
+
+    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Of one
+    node those matter that occur, and what it does in the two worlds of a pair is asked about together.
+    """
+    law, parents = worlds.law, worlds.graph.parents
+    if len(nodes) > 1:
+        everywhere = {node: list(product(*(range(law.size(p)) for p in parents[node]))) for node in nodes}
+        return Component(tuple(nodes), worlds.graph, law, (everywhere,))
+    pairs = np.unique(np.stack([worlds.parents(copy) for copy in copies], axis=1), axis=0)
+    blocks: list[set[Values]] = []
+    for pair in pairs.tolist():
+        together = set(map(tuple, pair))
+        apart = [block for block in blocks if block.isdisjoint(together)]
+        blocks = [*apart, together.union(*(block for block in blocks if block not in apart))]
+    return Component(tuple(nodes), worlds.graph, law, tuple({nodes[0]: sorted(block)} for block in blocks))
+
+
+def _indicators(worlds: TwoWorlds, component: Component, copies: Sequence[Copy]) -> tuple[np.ndarray, np.ndarray]:
+    """Which response functions give what the copies do: one row per distinct demand, and the demand of each pair."""
+    columns = [np.column_stack([worlds.parents(copy), worlds.values[copy]]) for copy in copies]
+    demands, pick = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
+    ends = np.cumsum([0, *(column.shape[1] for column in columns)])
+    marked = []
+    for demand in demands.tolist():
+        parts = [demand[a:b] for a, b in pairwise(ends)]
+        responses = [(node, tuple(part[:-1]), part[-1]) for (node, _), part in zip(copies, parts, strict=True)]
+        marked.append(component.agreeing(responses))
+    return np.array(marked).reshape(len(marked), component.size), pick.reshape(-1)

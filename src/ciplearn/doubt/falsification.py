@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,15 @@ from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence
 from ciplearn.causal.names import columns_of
 from ciplearn.causal.statements import local_independencies
-from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.independence import MAX_ROWS, MIN_ROWS, N_BOOTSTRAP, PreparedTest, independence_test
-from ciplearn.evaluation.regression import Conditioning
+from ciplearn.evaluation.independence import (
+    MAX_ROWS,
+    MIN_ROWS,
+    N_BOOTSTRAP,
+    Conditioning,
+    PreparedTest,
+    independence_test,
+)
+from ciplearn.evaluation.regression import Variable
 
 Array = np.ndarray[Any, Any]
 
@@ -48,8 +54,6 @@ class Falsification:
 
     Attributes
     ----------
-    graph : CausalGraph
-    statements : tuple of Independence
     tests : DataFrame
         Per statement: ``statement``; ``p``, NaN where it cannot be judged; ``p_adjusted`` by Holm; ``detectable``, the
         smallest partial correlation that would have been found with probability 0.8; ``n_rows``; ``obstacle``, why it
@@ -57,8 +61,6 @@ class Falsification:
     permuted : float
         The share of graphs with permuted node names that the table contradicts no more often, by rank correlations; NaN
         where that was not computed.
-    n_permutations : int
-    level : float
 
     Examples
     --------
@@ -95,14 +97,14 @@ class Falsification:
     def _conclusion(self) -> str:
         judged = int(self.tests["p"].notna().sum())
         if self.refuted:
-            listed = "; ".join(map(str, self.violated))
-            return f"The graph is refuted at the {self.level:.0%} level by {listed}."
+            return f"The graph is refuted at the {self.level:.0%} level by {'; '.join(map(str, self.violated))}."
         if self.refuted is None:
-            if not self.statements:
-                return "The graph cannot be judged: it implies no independence among its observed nodes."
+            why = "its independencies have tests that would miss even strong dependence"
             if not judged:
-                return "The graph cannot be judged: none of its independencies can be tested on these rows."
-            return "The graph cannot be judged: its independencies have tests that would miss even strong dependence."
+                why = "none of its independencies can be tested on these rows"
+            if not self.statements:
+                why = "it implies no independence among its observed nodes"
+            return f"The graph cannot be judged: {why}."
         detectable = self.tests.loc[self.tests["p"].notna(), "detectable"]
         weakest, blind = detectable.max(), int(detectable.isna().sum())
         but = f", but for {blind} of them, which say nothing" if 0 < blind < judged else ""
@@ -121,10 +123,9 @@ class Falsification:
             yield f"{late} of {len(self.tests)} were left untested."
         if not math.isnan(self.permuted):
             fits = round(self.permuted * self.n_permutations)
-            told = "the rows tell this drawing from one that is made up"
-            if self.permuted > self.level:
-                told = "these tests hardly tell this drawing from one that is made up"
-                told += "" if self.refuted else ", and passing them says little"
+            hardly = self.permuted > self.level
+            told = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
+            told += ", and passing them says little" if hardly and not self.refuted else ""
             yield (
                 f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "
                 f"{self.n_permutations} tries: {told}."
@@ -172,10 +173,6 @@ def falsify(
         Test so many independencies at most, those given the fewest nodes first; how many are left out is said.
     random_state : int, Generator, RandomState or None
 
-    Returns
-    -------
-    Falsification
-
     Examples
     --------
     >>> from ciplearn import CausalGraph, datasets
@@ -189,11 +186,9 @@ def falsify(
     if level >= 1:
         raise InputError(f"level must be below one, got {level!r}; pass for example level=0.05.")
     n_permutations = whole(n_permutations, "n_permutations", minimum=0)
-    if limit is not None:
-        limit = whole(limit, "limit", minimum=1)
+    limit = None if limit is None else whole(limit, "limit", minimum=1)
     generator = as_generator(random_state)
-    if graph.undirected:
-        graph = next(graph.members())
+    graph = next(graph.members()) if graph.undirected else graph
     columns = table_columns(graph, table)
     needed = table[[column for held in columns.values() for column in held]]
     if len(needed) > MAX_ROWS:
@@ -203,8 +198,7 @@ def falsify(
     tests = list(_tested(statements, chosen, needed, columns, level, generator))
     frame = pd.DataFrame(tests, columns=["statement", "p", "detectable", "n_rows", "obstacle"])
     frame.insert(2, "p_adjusted", holm(frame["p"].to_numpy(dtype=float)))
-    permuted = math.nan
-    complete = needed.dropna()
+    permuted, complete = math.nan, needed.dropna()
     if statements and n_permutations and len(complete) >= MIN_ROWS:
         correlations = RankCorrelations(complete, columns)
         permuted = share_that_fits_as_well(statements, graph.observed, correlations, n_permutations, level, generator)
@@ -215,7 +209,7 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
     """Return the columns of each observed node, or refuse a table that nothing can be tested on."""
     checked_table(table, "table")
     held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
-    absent = [node for node, found in held.items() if not found]
+    absent = [node for node, columns in held.items() if not columns]
     if absent:
         raise InputError(
             f"The table has no column for {as_list(absent)}, which the graph calls observed; add the columns, or mark "
@@ -223,7 +217,7 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
         )
     if len(table) < MIN_ROWS:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
-    needed = [table[column] for found in held.values() for column in found]
+    needed = [table[column] for columns in held.values() for column in columns]
     for column in needed:
         check_cells(column)
     if all(column.nunique() <= 1 for column in needed):
@@ -245,25 +239,26 @@ def _tested(
     """Yield statement, p, detectable, rows and obstacle; statements with the same S share its preparation."""
     n_bootstrap = max(N_BOOTSTRAP, _RESAMPLES * len(statements))
     shown = tqdm(statements, desc="independencies", unit="test", disable=None)
-    for _, group in groupby(shown, key=lambda statement: statement.given):
-        prepared: dict[bytes, Conditioning] = {}
-        for statement in group:
-            if statement not in chosen:
-                yield str(statement), math.nan, math.nan, 0, _UNTESTED
-                continue
-            names = [_columns(side, columns) for side in (statement.left, statement.right, statement.given)]
-            complete = table[[name for side in names for name in side]].notna().all(axis=1).to_numpy()
-            rows, key = int(complete.sum()), complete.tobytes()
-            if rows < MIN_ROWS:
-                yield str(statement), math.nan, math.nan, rows, f"only {rows} rows are complete"
-                continue
-            left, right = (Variable.of(table.loc[complete, side], as_list(side)) for side in names[:2])
-            if statement.given and key not in prepared:
-                given = Variable.of(table.loc[complete, names[2]], as_list(names[2]))
-                prepared[key] = Conditioning(given, generator)
-            test = PreparedTest(left, right, prepared.get(key), (statement.left[0], ""), level / len(statements))
-            found = test.run(generator, n_bootstrap)
-            yield str(statement), found.p_value, found.detectable, rows, found.obstacle
+    prepared: dict[tuple[Any, bytes], Conditioning] = {}
+    for statement in shown:
+        if statement not in chosen:
+            yield str(statement), math.nan, math.nan, 0, _UNTESTED
+            continue
+        names = [_columns(side, columns) for side in (statement.left, statement.right, statement.given)]
+        complete = table[[name for side in names for name in side]].notna().all(axis=1).to_numpy()
+        rows, key = int(complete.sum()), (statement.given, complete.tobytes())
+        if rows < MIN_ROWS:
+            yield str(statement), math.nan, math.nan, rows, f"only {rows} rows are complete"
+            continue
+        left, right = (Variable.of(table.loc[complete, side], as_list(side)) for side in names[:2])
+        if statement.given and key not in prepared:
+            # What another S needed is let go.
+            given = Variable.of(table.loc[complete, names[2]], as_list(names[2]))
+            prepared = {old: each for old, each in prepared.items() if old[0] == statement.given}
+            prepared[key] = Conditioning(given, generator)
+        test = PreparedTest(left, right, prepared.get(key), (statement.left[0], ""), level / len(statements))
+        result = test.run(generator, n_bootstrap)
+        yield str(statement), result.p_value, result.detectable, rows, result.obstacle
 
 
 def _columns(nodes: Sequence[str], columns: dict[str, tuple[str, ...]]) -> list[str]:
@@ -285,13 +280,13 @@ class RankCorrelations:
         self._places = {node: list(range(*span)) for node, span in zip(columns, pairwise(ends), strict=True)}
         self._n = len(table)
         self._covariance = np.cov(np.concatenate(blocks, axis=1), rowvar=False).reshape(ends[-1], ends[-1])
-        self._known: dict[tuple[frozenset[str], tuple[str, ...]], float] = {}
+        self._p_values: dict[tuple[frozenset[str], tuple[str, ...]], float] = {}
 
     def p_value(self, left: str, right: str, given: Sequence[str]) -> float:
         """Test left ⊥ right | given."""
         key = frozenset((left, right)), tuple(sorted(given))
-        if key in self._known:
-            return self._known[key]
+        if key in self._p_values:
+            return self._p_values[key]
         a, b = self._places[left], self._places[right]
         z = [place for name in given for place in self._places[name]]
         joint = [*a, *b]
@@ -299,15 +294,14 @@ class RankCorrelations:
         if z:
             across = self._covariance[np.ix_(joint, z)]
             rest = rest - across @ np.linalg.pinv(self._covariance[np.ix_(z, z)], rcond=1e-10) @ across.T
-        own, other, cross = rest[: len(a), : len(a)], rest[len(a) :, len(a) :], rest[: len(a), len(a) :]
-        squares = np.linalg.eigvals(
-            np.linalg.pinv(own, rcond=1e-8) @ cross @ np.linalg.pinv(other, rcond=1e-8) @ cross.T
-        )
+        one, other, cross = rest[: len(a), : len(a)], rest[len(a) :, len(a) :], rest[: len(a), len(a) :]
+        of_one, of_other = (np.linalg.pinv(each, rcond=1e-8) for each in (one, other))
+        squares = np.linalg.eigvals(of_one @ cross @ of_other @ cross.T)
         squares = np.clip(squares.real, 0, 1 - 1e-12)
-        freedom = np.linalg.matrix_rank(own, tol=1e-8) * np.linalg.matrix_rank(other, tol=1e-8)
+        freedom = np.linalg.matrix_rank(one, tol=1e-8) * np.linalg.matrix_rank(other, tol=1e-8)
         rows = self._n - len(z) - (len(a) + len(b) + 3) / 2
-        self._known[key] = float(stats.chi2.sf(-max(rows, 0) * np.log1p(-squares).sum(), max(freedom, 1)))
-        return self._known[key]
+        self._p_values[key] = float(stats.chi2.sf(-max(rows, 0) * np.log1p(-squares).sum(), max(freedom, 1)))
+        return self._p_values[key]
 
 
 class Refutation:
@@ -325,7 +319,7 @@ class Refutation:
         self._columns, self._seed = columns, seed
         self._sample = table.sample(min(len(table), _TESTED_ROWS), random_state=seed)
         self._resamples = _RESAMPLES * len(columns) * (len(columns) - 1) // 2
-        self._known: dict[Independence, float] = {}
+        self._p_values: dict[Independence, float] = {}
 
     def __call__(self, graph: CausalGraph) -> bool:
         """Tell whether the rows contradict the graph."""
@@ -342,13 +336,13 @@ class Refutation:
         return [statements[place] for place in worst if holm(quick)[place] <= _LEVEL], len(statements)
 
     def _p_value(self, statement: Independence) -> float:
-        if statement not in self._known:
+        if statement not in self._p_values:
             sides = (statement.left, statement.right, statement.given)
             parts = [self._sample[_columns(side, self._columns)] if side else None for side in sides]
             resamples = max(N_BOOTSTRAP, self._resamples)
-            found = independence_test(*parts, n_bootstrap=resamples, random_state=self._seed)
-            self._known[statement] = found.p_value if found.is_judged else 1.0
-        return self._known[statement]
+            test = independence_test(*parts, n_bootstrap=resamples, random_state=self._seed)
+            self._p_values[statement] = test.p_value if test.is_judged else 1.0
+        return self._p_values[statement]
 
 
 def share_that_fits_as_well(
@@ -367,9 +361,9 @@ def share_that_fits_as_well(
             for s in statements
         )
 
-    own = violations({node: node for node in nodes})
+    as_drawn = violations({node: node for node in nodes})
     permuted = [generator.permutation(np.array(nodes)).tolist() for _ in range(n_permutations)]
-    return float(np.mean([violations(dict(zip(nodes, names, strict=True))) <= own for names in permuted]))
+    return float(np.mean([violations(dict(zip(nodes, names, strict=True))) <= as_drawn for names in permuted]))
 
 
 def _encoded(column: pd.Series) -> Array:  # (n, c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -24,9 +25,8 @@ from ciplearn._core.workers import Engine
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names
 from ciplearn.doubt.falsification import Refutation, table_columns
-from ciplearn.evaluation.auditing import verdict_on
 from ciplearn.evaluation.counterfactual_rows import context_that_can_be_drawn_from
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.predictors import Predictor, verdict_on
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel
@@ -61,7 +61,6 @@ class Sensitivity:
         a test contradicts one of the graph's independencies (5 % per graph); ``note``, what stood in the way.
     graphs : tuple of CausalGraph
         In the order of the rows.
-    protected : tuple of str
 
     Examples
     --------
@@ -124,22 +123,22 @@ class Sensitivity:
     def __str__(self) -> str:
         (low, high), others, late = self.interval, len(self.table) - 1, self.late
         counted = int(self.kept["vcf"].iloc[1:].notna().sum())
-        said = (
+        answer = (
             f"VCF is {self.unchanged:.3g} under the graph as drawn, and {low:.3g} to {high:.3g} over it and the "
             f"{counted} of {others - late} other graphs {self.others}."
         )
         if self.largest is not None:
-            said += f" The change that matters most is: {self.largest}."
-        said += f" The verdict changes in {len(self.flips)} of {others}."
+            answer += f" The change that matters most is: {self.largest}."
+        answer += f" The verdict changes in {len(self.flips)} of {others}."
         unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LEFT_OUT)]
         if len(unknown):
-            said += f" For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}"
-        return f"{said} {late} {'was' if late == 1 else 'were'} {_LEFT_OUT}." if late else said
+            answer += f" For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}"
+        return f"{answer} {late} {'was' if late == 1 else 'were'} {_LEFT_OUT}." if late else answer
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        said = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
-        return fields_as_data(self, "graphs", "protected", **said)
+        told = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
+        return fields_as_data(self, "graphs", "protected", **told)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a tornado: one bar per change from the VCF as drawn, largest on top; grey where data refute it."""
@@ -183,19 +182,15 @@ def sensitivity(
 
     Parameters
     ----------
-    model
-        A finished predictor, as in `variance_of_counterfactuals`.
-    graph : CausalGraph
-    table : DataFrame
-        Rows with all observed nodes.
+    model, graph, table
+        A finished predictor, its graph, and rows with all observed nodes.
     graphs : list or dict of CausalGraph, optional
         Graphs over the same observed nodes, a bootstrap bag for example. By default the members of a graph with
         undirected edges (of more than 200, one per set of parents that the protected nodes may have), or else the graph
         with every single edge removed, reversed or added, and with a hidden common cause of every pair.
-    random_state : int, Generator, RandomState or None
     outcome, protected, context
         Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
-    inputs, method, n_points, n_interventions, n_draws
+    inputs, method, n_points, n_interventions, n_draws, random_state
         See `variance_of_counterfactuals`.
     n_jobs : int, optional
         Processes that share the graphs; -1 for all cores.
@@ -239,14 +234,14 @@ def sensitivity(
     for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
         kept.add(variant.key, row)
     asked = {variant.key for variant in wanted}
-    found = [
+    rows = [
         {**kept.known[variant.key], "refuted": refuted(variant.graph)}
         if variant.key in asked
         else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
         for variant in variants
     ]
     order = ["change", "holds", "adjustment", "vcf", "low", "high", "relative", "refuted", "note"]
-    return Sensitivity(pd.DataFrame(found)[order], tuple(variant.graph for variant in variants), verdict.protected)
+    return Sensitivity(pd.DataFrame(rows)[order], tuple(variant.graph for variant in variants), verdict.protected)
 
 
 @dataclass(frozen=True)
@@ -267,8 +262,8 @@ class _GraphQuestion:
         rows = self.table.dropna()
         order = np.arange(len(rows))
         moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
-        said = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
-        return digest_of(drawn.graph.to_dagitty(), self.table, asked, said)
+        answers = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
+        return digest_of(drawn.graph.to_dagitty(), self.table, asked, answers)
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table
@@ -288,11 +283,11 @@ class _GraphQuestion:
             # As in an audit a row is known by its context; but a hidden cause is inferred from all that is seen.
             context = None if variant.hidden else context_that_can_be_drawn_from(scm, points, self.roles["context"])
             measured = {"context": context, "random_state": self.seed, **self.measured}
-            found = variance_of_counterfactuals(self.model, scm, points, self.roles["protected"], **measured)
+            vcf = variance_of_counterfactuals(self.model, scm, points, self.roles["protected"], **measured)
         except CiplearnError as error:
             return {**row, "note": str(error)}
-        low, high = found.interval
-        return {**row, "vcf": found.value, "low": low, "high": high, "relative": found.relative}
+        low, high = vcf.interval
+        return {**row, "vcf": vcf.value, "low": low, "high": high, "relative": vcf.relative}
 
 
 def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str], refuted: Refutation) -> tuple[bool, ...]:
@@ -354,10 +349,8 @@ def single_changes(graph: CausalGraph) -> Iterator[Variant]:
 
 
 def _acyclic(change: str, graph: CausalGraph, directed: tuple[tuple[str, str], ...]) -> Iterator[Variant]:
-    try:
+    with suppress(GraphError):
         yield Variant(change, replace(graph, directed=directed))
-    except GraphError:
-        return
 
 
 def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) -> list[Variant]:
@@ -366,11 +359,11 @@ def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) 
         return [Variant(_DRAWN, _directed(graph)), *_named(graph, graphs)]
     if not graph.undirected:
         return [Variant(_DRAWN, graph), *single_changes(graph)]
-    found = list(graph.members(_MOST_MEMBERS + 1))
-    if len(found) > _MOST_MEMBERS:
-        found = list(graph.members(by_parents_of=protected))
-    members = [Variant(f"member {place}", member) for place, member in enumerate(found, start=1)]
-    return [replace(members[0], change=f"{_DRAWN}, member 1"), *members[1:]]
+    members = list(graph.members(_MOST_MEMBERS + 1))
+    if len(members) > _MOST_MEMBERS:
+        members = list(graph.members(by_parents_of=protected))
+    variants = [Variant(f"member {place}", member) for place, member in enumerate(members, start=1)]
+    return [replace(variants[0], change=f"{_DRAWN}, member 1"), *variants[1:]]
 
 
 def _directed(graph: CausalGraph) -> CausalGraph:

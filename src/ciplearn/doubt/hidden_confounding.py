@@ -28,8 +28,7 @@ from ciplearn._core.rows import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.falsification import table_columns
-from ciplearn.evaluation.encoding import Variable
-from ciplearn.evaluation.regression import Menu, Regression
+from ciplearn.evaluation.regression import Menu, Regression, Variable
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import AdditiveNoise, fit_scm
 from ciplearn.scm.estimated_model import EstimatedModel
@@ -57,7 +56,6 @@ class HiddenConfounding:
     benchmarks : DataFrame
         Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
         if the covariate were not in the table.
-    protected : str
     late : tuple of str
         Nodes that were not asked about.
     drawn : tuple of str
@@ -102,22 +100,22 @@ class HiddenConfounding:
         }
 
     def __str__(self) -> str:
-        said = [
+        sentences = [
             f"If a hidden cause correlated the noises of {self.protected} and {node} by {curve['rho'].min():g} to "
             f"{curve['rho'].max():g}, VCF would lie between {curve['vcf'].min():.3g} and {curve['vcf'].max():.3g}."
             for node, curve in self.table.groupby("node", sort=False)
         ]
         if len(self.benchmarks):
             strongest = self.benchmarks.loc[self.benchmarks["rho"].abs().idxmax()]
-            said.append(
+            sentences.append(
                 f"For comparison, {strongest['covariate']} would correlate the noises of {self.protected} and "
                 f"{strongest['node']} by {strongest['rho']:.2g} if it were hidden."
             )
         if self.late:
-            said.append(f"{as_list(self.late)} {'was' if len(self.late) == 1 else 'were'} not asked about.")
+            sentences.append(f"{as_list(self.late)} {'was' if len(self.late) == 1 else 'were'} not asked about.")
         if self.drawn:
-            said.append(f"This leaves out what is drawn as hidden: {as_list(self.drawn)}.")
-        return " ".join(said)
+            sentences.append(f"This leaves out what is drawn as hidden: {as_list(self.drawn)}.")
+        return " ".join(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
@@ -162,7 +160,7 @@ def hidden_confounding(
     Parameters
     ----------
     model
-        A finished predictor, as in `variance_of_counterfactuals`.
+        A finished predictor.
     graph : CausalGraph
         Bidirected edges and latent nodes without causes are left out of this, which is said: a hidden cause is what is
         varied.
@@ -175,8 +173,7 @@ def hidden_confounding(
         numbers.
     rho : list of float
         Correlations strictly between −1 and 1.
-    random_state : int, Generator, RandomState or None
-    context, inputs, method, n_points, n_interventions, n_draws
+    context, inputs, method, n_points, n_interventions, n_draws, random_state
         See `variance_of_counterfactuals`.
     limit : int, optional
         Ask about so many nodes at most; the others are named.
@@ -193,29 +190,25 @@ def hidden_confounding(
     >>> hidden_confounding(lambda frame: frame["hours"], graph, people, "age", **asked).table["rho"].tolist()[:2]
     [0.0, 0.2]
     """
-    if limit is not None:
-        limit = whole(limit, "limit", minimum=1)
+    limit = None if limit is None else whole(limit, "limit", minimum=1)
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     graph.known_observed((protected,), "protected")
     graph, drawn = _without_hidden_causes(graph)
     rho = [finite(value, "A correlation") for value in several(rho, "rho")]
-    for value in rho:
-        if not -1 < value < 1:
-            raise InputError(
-                f"A correlation lies strictly between -1 and 1, got {value!r}; pass for example rho=[0.3]."
-            )
+    beyond = next((value for value in rho if not -1 < value < 1), None)
+    if beyond is not None:
+        raise InputError(f"A correlation lies strictly between -1 and 1, got {beyond!r}; pass for example rho=[0.3].")
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
-    above = table[base.columns(graph.parents(protected))]
-    own = _left_of(_as_numbers(table[protected], protected), above, generator)
+    left = _left_of(table, protected, base.columns(graph.parents(protected)), generator)
     rows, asked = [], chosen[:limit]
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
     measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
     for node, value in product(asked, rho):
-        scm = _with_correlation(base, table, own, node, value)
-        found = variance_of_counterfactuals(model, scm, table, [protected], **measured)
-        rows.append({"node": node, "rho": value, "vcf": found.value, "relative": found.relative})
+        scm = _with_correlation(base, table, left, node, value)
+        vcf = variance_of_counterfactuals(model, scm, table, [protected], **measured)
+        rows.append({"node": node, "rho": value, "vcf": vcf.value, "relative": vcf.relative})
     benchmarks = [
         {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
         for node in asked
@@ -264,18 +257,18 @@ def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
     return codes.astype(float)
 
 
-def _left_of(values: Array, parents: pd.DataFrame, generator: np.random.Generator) -> Array:
-    """What a regression on the parents leaves, mean zero."""
+def _left_of(table: pd.DataFrame, name: str, parents: Sequence[str], generator: np.random.Generator) -> Array:
+    """What a regression of a column on the columns of its parents leaves, mean zero."""
+    values = _as_numbers(table[name], name)
     centred = values - values.mean()
-    if parents.empty:
+    if not parents:
         return centred
-    target = Variable.of(pd.DataFrame({"value": centred}), "value").rows
-    menu = Menu(Variable.of(parents, "parents"), generator)
-    return Regression.of(target, menu).residuals[:, 0].numpy() * centred.std()
+    menu = Menu(Variable.of(table[list(parents)], "parents"), generator)
+    return Regression.of(Variable.of(centred, "value").rows, menu).residuals[:, 0].numpy() * centred.std()
 
 
-def _with_correlation(base: EstimatedModel, table: pd.DataFrame, own: Array, node: str, rho: float) -> EstimatedModel:
-    """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with A's."""
+def _with_correlation(base: EstimatedModel, table: pd.DataFrame, left: Array, node: str, rho: float) -> EstimatedModel:
+    """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with what A has left."""
     parents = base.graph.parents(node)
     alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
     rows = table[list(base.columns((*parents, node)))]
@@ -285,9 +278,9 @@ def _with_correlation(base: EstimatedModel, table: pd.DataFrame, own: Array, nod
     if rho != 0:
         spread = float(np.std(fitted.abduct(rows).noise[node]))
         # The noise keeps 1 − ρ² of its variance once A's is known.
-        moved = rho / math.sqrt(1 - rho**2) * spread * own / own.std()
-        left = link.back(link.forward(rows[node].to_numpy(dtype=float)) - moved)
-        fitted = fit_scm(alone, rows.assign(**{node: left}), {node: AdditiveNoise(link=link)}, base.seed)
+        moved = rho / math.sqrt(1 - rho**2) * spread * left / left.std()
+        rest = link.back(link.forward(rows[node].to_numpy(dtype=float)) - moved)
+        fitted = fit_scm(alone, rows.assign(**{node: rest}), {node: AdditiveNoise(link=link)}, base.seed)
     return base.replaced({node: fitted.mechanisms[node]})
 
 
@@ -305,7 +298,7 @@ def _if_hidden(
     """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
-    mine = _left_of(_as_numbers(table[protected], protected), table[base.columns(rest)], generator)
+    mine = _left_of(table, protected, base.columns(rest), generator)
     # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
     additive = _with_correlation(base, table, mine, node, 0.0)
     columns = {parent: parent if parent in table else base.columns([parent]) for parent in graph.parents(node)}
@@ -322,8 +315,8 @@ def _if_hidden(
 def _crossing(rho: Array, above: Array) -> float:
     order = np.argsort(rho)
     rho, above = rho[order], above[order]
-    found = [float(r) for r, a in zip(rho, above, strict=True) if a == 0]
+    crossings = [float(r) for r, a in zip(rho, above, strict=True) if a == 0]
     for place in np.flatnonzero(above[:-1] * above[1:] < 0):
         step = above[place] / (above[place] - above[place + 1])
-        found.append(float(rho[place] + step * (rho[place + 1] - rho[place])))
-    return min(found, key=abs, default=math.nan)
+        crossings.append(float(rho[place] + step * (rho[place + 1] - rho[place])))
+    return min(crossings, key=abs, default=math.nan)

@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
 
-from ciplearn._core.columns import check_cells
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.columns import check_cells, checked_table
+from ciplearn._core.errors import InputError, InputTypeError, NumericalError
 from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
@@ -58,27 +60,27 @@ class DiscreteLaw:
         # Levels count even where their probability is 0: a question may set them.
         cells = probabilities.index.to_frame(index=False)
         numbered = {node: pd.factorize(cells[node], sort=True) for node in nodes}
-        levels = {node: tuple(known) for node, (_, known) in numbered.items()}
+        levels = {node: tuple(held) for node, (_, held) in numbered.items()}
         return cls(levels, {node: codes for node, (codes, _) in numbered.items()}, values / values.sum())
 
     def number(self, node: str, level: Any, role: str) -> int:
         """Return the number of a level, or say which levels there are."""
-        for number, known in enumerate(self.levels[node]):
-            if known == level:
+        levels = self.levels[node]
+        for number, held in enumerate(levels):
+            if held == level:
                 return number
-        shown = ", ".join(str(known) for known in self.levels[node][:8])
+        shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
         raise InputError(
-            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}"
-            f"{', ...' if len(self.levels[node]) > 8 else ''}."
+            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."
         )
-
-    def size(self, node: str) -> int:
-        """The number of levels of a node."""
-        return len(self.levels[node])
 
     @cached_property
     def _masses(self) -> dict[tuple[str, ...], dict[Values, float]]:
         return {}
+
+    def size(self, node: str) -> int:
+        """The number of levels of a node."""
+        return len(self.levels[node])
 
     def mass(self, values: Mapping[str, int]) -> float:
         """P(nodes = values); 1 for no nodes at all."""
@@ -93,9 +95,7 @@ class DiscreteLaw:
 
 
 def _shares(rows: pd.DataFrame, nodes: Sequence[str]) -> pd.Series:
-    _has_all(rows.columns, nodes, "column")
-    if not rows.columns.is_unique:
-        raise InputError("probabilities has two columns of the same name; rename one of them.")
+    _has_all(checked_table(rows, "probabilities").columns, nodes, "column")
     kept = rows[list(nodes)]
     if not len(kept):
         raise InputError("probabilities has no rows; pass at least one.")
@@ -127,13 +127,13 @@ def _checked(law: pd.Series, nodes: Sequence[str]) -> np.ndarray:
 
 
 def _has_all(names: Iterable[Any], nodes: Sequence[str], kind: str) -> None:
-    known = [str(name) for name in names]
-    for node in nodes:
-        if node not in known:
-            raise InputError(
-                f"probabilities has no {kind} for the observed node {node!r}; {nearest(node, known, f'{kind}s')} "
-                "If nobody has observed it, mark the node as latent."
-            )
+    held = [str(name) for name in names]
+    absent = next((node for node in nodes if node not in held), None)
+    if absent is not None:
+        raise InputError(
+            f"probabilities has no {kind} for the observed node {absent!r}; {nearest(absent, held, f'{kind}s')} "
+            "If nobody has observed it, mark the node as latent."
+        )
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,11 @@ class ObservedGraph:
 
     def components(self) -> list[tuple[str, ...]]:
         """Return the confounded components, each in topological order."""
-        found: list[tuple[str, ...]] = []
+        components: dict[tuple[str, ...], None] = {}
         for node in self.parents:
-            if not any(node in component for component in found):
-                together = self.confounded_with(node, set(self.parents))
-                found.append(tuple(other for other in self.parents if other in together))
-        return found
+            together = self.confounded_with(node, set(self.parents))
+            components[tuple(other for other in self.parents if other in together)] = None
+        return list(components)
 
     def confounded_with(self, node: str, among: Set[str]) -> set[str]:
         """Return the component of `node` in the graph on the nodes `among`."""
@@ -193,23 +192,23 @@ class ObservedGraph:
     @cached_property
     def before(self) -> dict[str, tuple[str, ...]]:
         """What each node is conditioned on: its component among itself and earlier nodes, and all their parents."""
-        found: dict[str, tuple[str, ...]] = {}
+        before: dict[str, tuple[str, ...]] = {}
         earlier: set[str] = set()
         for node in self.parents:
             together = self.confounded_with(node, earlier | {node})
             kin = {parent for member in together for parent in self.parents[member]} | together
-            found[node] = tuple(other for other in self.parents if other in kin and other != node)
+            before[node] = tuple(other for other in self.parents if other in kin and other != node)
             earlier.add(node)
-        return found
+        return before
 
 
 def _reached(start: Set[str], step: Callable[[str], Set[str]]) -> set[str]:
-    found, stack = set(start), list(start)
+    reached, stack = set(start), list(start)
     while stack:
-        new = step(stack.pop()) - found
-        found |= new
+        new = step(stack.pop()) - reached
+        reached |= new
         stack += new
-    return found
+    return reached
 
 
 @dataclass(frozen=True)
@@ -234,13 +233,14 @@ class Component:
         """Where each node is looked at, over all blocks."""
         return {node: [at for block in self.blocks for at in block[node]] for node in self.nodes}
 
+    @cached_property
     def _block_sizes(self) -> list[int]:
         return [prod(self.law.size(node) ** len(block[node]) for node in self.nodes) for block in self.blocks]
 
     @cached_property
     def size(self) -> int:
         """The number of unknowns."""
-        size = sum(self._block_sizes())
+        size = sum(self._block_sizes)
         if size > MOST_VARIABLES:
             raise InputError(
                 f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
@@ -251,17 +251,17 @@ class Component:
     @cached_property
     def responses(self) -> dict[str, np.ndarray]:  # node -> (size, configurations)
         """The value of each node at each configuration for each unknown; -1 at configurations of other blocks."""
-        found = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
+        values = {node: np.full((self.size, len(self.configurations[node])), -1) for node in self.nodes}
         row, column = 0, dict.fromkeys(self.nodes, 0)
-        for block, size in zip(self.blocks, self._block_sizes(), strict=True):
+        for block, size in zip(self.blocks, self._block_sizes, strict=True):
             shapes = {node: (self.law.size(node),) * len(block[node]) for node in self.nodes}
             picks = np.unravel_index(np.arange(size), [prod(shape) for shape in shapes.values()])
             for (node, shape), pick in zip(shapes.items(), picks, strict=True):
                 functions = np.array(list(product(*map(range, shape))), dtype=int).reshape(prod(shape), len(shape))
-                found[node][row : row + size, column[node] : column[node] + len(shape)] = functions[pick]
+                values[node][row : row + size, column[node] : column[node] + len(shape)] = functions[pick]
                 column[node] += len(shape)
             row += size
-        return found
+        return values
 
     @cached_property
     def _column(self) -> dict[tuple[str, Values], int]:
@@ -277,22 +277,34 @@ class Component:
     @cached_property
     def constraints(self) -> tuple[np.ndarray, np.ndarray]:  # (rows, size), (rows,)
         """All that the probabilities say about the law: matrix and right-hand side; the first row adds up a block."""
-        block = np.repeat(np.arange(len(self.blocks)), self._block_sizes())
+        block = np.repeat(np.arange(len(self.blocks)), self._block_sizes)
         rows, right = [(block == number).astype(float) for number in range(len(self.blocks))], [1.0] * len(self.blocks)
-        known = set()
+        told: dict[tuple[Response, ...], float] = {}
         for responses, probability in self._known_probabilities():
-            if responses not in known:
-                known.add(responses)
-                rows.append(self.agreeing(responses))
-                right.append(probability)
-        return np.array(rows), np.array(right)
+            told.setdefault(responses, probability)
+        rows += [self.agreeing(responses) for responses in told]
+        return np.array(rows), np.array([*right, *told.values()])
+
+    def refuse_contradiction(self) -> None:
+        """Raise where no law fits: find the law that misses the known probabilities least."""
+        matrix, right = self.constraints
+        slack = sparse.eye_array(len(right))
+        costs = np.repeat([0.0, 1.0], [matrix.shape[1], 2 * len(right)])
+        both = sparse.hstack([sparse.csr_array(matrix), slack, -slack]).tocsr()
+        nearest_law = linprog(costs, A_eq=both, b_eq=right, method="highs")
+        if nearest_law.status == 0 and nearest_law.fun > 1e-6:
+            raise InputError(
+                f"No causal model with this graph has these probabilities: those of {as_set(self.nodes)} given their "
+                f"causes are off by {nearest_law.fun:.3g} in sum; add the edge or the common cause that is missing, or "
+                "pass more rows."
+            )
 
     def _known_probabilities(self) -> Iterator[tuple[tuple[Response, ...], float]]:
         outside = sorted({p for node in self.nodes for p in self.graph.parents[node]} - set(self.nodes))
         needed = {node: set(self.configurations[node]) for node in self.nodes}
         for values in product(*(range(self.law.size(node)) for node in (*outside, *self.nodes))):
             at = dict(zip((*outside, *self.nodes), values, strict=True))
-            said: list[Response] = []
+            responses: list[Response] = []
             probability = 1.0
             for node in self.nodes:
                 parents = tuple(at[parent] for parent in self.graph.parents[node])
@@ -300,12 +312,23 @@ class Component:
                 # Where the parents' values never occur together, data say nothing from here on.
                 if parents not in needed[node] or factor is None:
                     break
-                said.append((node, parents, at[node]))
+                responses.append((node, parents, at[node]))
                 probability *= factor
                 if probability == 0:
                     break
-            if said:
-                yield tuple(said), probability
+            if responses:
+                yield tuple(responses), probability
+
+
+def minimiser(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: np.ndarray) -> np.ndarray:
+    """Return the probabilities p of least costs·p with matrix p = right."""
+    program = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
+    if program.status != 0:
+        raise NumericalError(
+            f"The linear program of {len(costs)} variables was not solved ({program.message.strip()}); pass "
+            "probabilities with more digits, or merge rare levels."
+        )
+    return np.clip(program.x, 0.0, 1.0)
 
 
 def conditional(law: DiscreteLaw, graph: ObservedGraph, node: str, values: Mapping[str, int]) -> float | None:
@@ -313,3 +336,10 @@ def conditional(law: DiscreteLaw, graph: ObservedGraph, node: str, values: Mappi
     given = {name: values[name] for name in graph.before[node]}
     whole = law.mass(given)
     return law.mass({**given, node: values[node]}) / whole if whole > 0 else None
+
+
+def conditionals(law: DiscreteLaw, graph: ObservedGraph, names: Sequence[str], table: np.ndarray) -> np.ndarray:
+    """P(last name | the names before it) at each row of levels, looked up once per distinct row; NaN where unknown."""
+    distinct, pick = np.unique(table, axis=0, return_inverse=True)
+    factors = [conditional(law, graph, names[-1], dict(zip(names, row, strict=True))) for row in distinct.tolist()]
+    return np.array(factors, dtype=float)[pick.reshape(-1)]

@@ -1,16 +1,20 @@
 """Measuring a finished predictor: variance of counterfactuals, tests of independence, audits."""
 
-from ciplearn.evaluation.audit_result import Audit, Beside
-from ciplearn.evaluation.auditing import audit
+from ciplearn.evaluation.auditing import Audit, Beside, audit
 from ciplearn.evaluation.bounds import VCFBounds, vcf_bounds
 from ciplearn.evaluation.conclusion import Check, Conclusion, Floor, Limits
-from ciplearn.evaluation.effects import CounterfactualEffect, FlipRate, counterfactual_effect, flip_rate
+from ciplearn.evaluation.effects import (
+    CounterfactualEffect,
+    FlipRate,
+    PairedEffects,
+    counterfactual_effect,
+    flip_rate,
+    paired_effects,
+)
 from ciplearn.evaluation.group_scores import GroupScores, group_scores
 from ciplearn.evaluation.independence import IndependenceTest, independence_test
-from ciplearn.evaluation.overlap import Overlap
-from ciplearn.evaluation.paired_effects import PairedEffects, paired_effects
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
-from ciplearn.evaluation.vcf_result import Flips, VarianceOfCounterfactuals
+from ciplearn.evaluation.vcf_result import Flips, Overlap, VarianceOfCounterfactuals
 
 __all__ = [
     "Audit",

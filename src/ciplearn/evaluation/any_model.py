@@ -67,9 +67,8 @@ class Numbers:
         """Return one number per row."""
         answer = self._foreign.answer(frame)
         if answer.ndim != 1 or answer.dtype.kind not in "iuf":
-            raise InputError(
-                f"{self.name} returned {_described(answer)}; the outcome is a number, so return one per row."
-            )
+            kind = _described(answer)
+            raise InputError(f"{self.name} returned {kind}; the outcome is a number, so return one per row.")
         if not np.isfinite(answer).all():
             raise InputError(f"{self.name} returned NaN or infinity; return one finite number per row.")
         return answer.astype(np.float64)
@@ -96,9 +95,8 @@ class Probabilities:
         """Return one probability per class."""
         answer = self._foreign.answer(frame)
         if answer.dtype.kind not in "iuf":
-            raise InputError(
-                f"{self.name} returned {_described(answer)}; return probabilities, which a label does not tell."
-            )
+            kind = _described(answer)
+            raise InputError(f"{self.name} returned {kind}; return probabilities, which a label does not tell.")
         answer = answer.astype(np.float64)
         if not ((answer >= -1e-6) & (answer <= 1 + 1e-6)).all():
             worst = float(answer.flat[np.abs(answer - 0.5).argmax()])
@@ -108,9 +106,9 @@ class Probabilities:
         elif answer.ndim == 2 and answer.shape[1] == len(self.classes_):
             table = answer[:, self._columns]
         else:
+            kind, n = _described(answer), len(self.classes_)
             raise InputError(
-                f"{self.name} returned {_described(answer)}, and the outcome has {len(self.classes_)} labels; return "
-                "one probability per label."
+                f"{self.name} returned {kind}, and the outcome has {n} labels; return one probability per label."
             )
         return np.clip(table, 0.0, 1.0)
 
@@ -127,15 +125,14 @@ def check_classes(name: str, classes: Iterable[Any], labels: Iterable[Any]) -> N
 
 def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
     """Return the order in which the positive label of two stands last; any order of more."""
-    places = list(range(len(classes)))
+    order = list(range(len(classes)))
     if positive is None:
-        return places
-    last = [place for place in places if bare(classes[place]) == bare(positive)]
+        return order
+    last = [place for place in order if bare(classes[place]) == bare(positive)]
     if len(classes) != 2 or not last:
-        raise InputError(
-            f"--positive names {positive!r}, and the classes are {as_list(map(str, classes))}; name one of two."
-        )
-    return [place for place in places if place != last[0]] + last
+        names = as_list(map(str, classes))
+        raise InputError(f"--positive names {positive!r}, and the classes are {names}; name one of two.")
+    return [1 - last[0], *last]
 
 
 def from_module(spec: str) -> Foreign:
@@ -157,19 +154,24 @@ def from_module(spec: str) -> Foreign:
         model: Any = importlib.import_module(module_name)
         for part in name.split("."):
             model = getattr(model, part)
-        if not _asks(model) and callable(model) and not _needs_arguments(model):
+        if _asked_by(model) is None and _makes_a_model(model):
             model = model()
-        if isinstance(model, type) or (not _asks(model) and not callable(model)):
+        ask = _asked_by(model) or model
+        if isinstance(model, type) or not callable(ask):
             raise InputError(
                 f"--predictor {spec} is {'a class' if isinstance(model, type) else type(model).__name__}; name a "
                 "fitted model, a function of a table, or a function without arguments that returns one."
             )
-        names = getattr(model, "feature_names_in_", None)
-        inputs = None if names is None else tuple(str(each) for each in names)
-        if callable(getattr(model, "predict_proba", None)):
-            classes = getattr(model, "classes_", None)
-            return Foreign(spec, model.predict_proba, None if classes is None else list(classes), inputs)
-        return Foreign(spec, model.predict if callable(getattr(model, "predict", None)) else model, None, inputs)
+        names, classes = (getattr(model, each, None) for each in ("feature_names_in_", "classes_"))
+        inputs = None if names is None else tuple(map(str, names))
+        gives_probabilities = callable(getattr(model, "predict_proba", None))
+        return Foreign(spec, ask, list(classes) if gives_probabilities and classes is not None else None, inputs)
+
+
+def _asked_by(model: Any) -> Any:
+    """The method that a fitted model is asked by, if it has one."""
+    methods = () if isinstance(model, type) else (getattr(model, name, None) for name in ("predict_proba", "predict"))
+    return next(filter(callable, methods), None)
 
 
 @contextmanager
@@ -181,10 +183,10 @@ def in_a_sentence(what: str, advice: str) -> Iterator[None]:
     except CiplearnError:
         raise
     except (Exception, SystemExit) as error:
-        said = "it does not say why"
+        reason = "it does not say why"
         with suppress(Exception):
-            said = " ".join(str(error).split())[:300]
-        raise InputError(f"{what}: {type(error).__name__}: {said}; {advice}.") from error
+            reason = " ".join(str(error).split())[:300]
+        raise InputError(f"{what}: {type(error).__name__}: {reason}; {advice}.") from error
 
 
 def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
@@ -197,16 +199,15 @@ def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]
     reads = {name: [name] for name in taken}
     if not set(taken) <= set(columns):
         if len(taken) > 1:
-            missing = next(name for name in taken if name not in columns)
-            raise InputError(
-                f"{path} reads {missing!r}, which is no column that the graph knows; name it in the graph."
-            )
+            name = next(name for name in taken if name not in columns)
+            raise InputError(f"{path} reads {name!r}, which is no column that the graph knows; name it in the graph.")
         (table,) = taken.values()
-        width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else None
-        if inputs is None or (width is not None and width != len(inputs)):
+        width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else "some"
+        if inputs is None or width not in ("some", len(inputs)):
+            named = "none" if inputs is None else len(inputs)
             raise InputError(
-                f"{path} takes a table of {'some' if width is None else width} columns, and --inputs names "
-                f"{'none' if inputs is None else len(inputs)}; name them in the order in which the model was trained."
+                f"{path} takes a table of {width} columns, and --inputs names {named}; name them in the order in which "
+                "the model was trained."
             )
         reads = {table.name: list(inputs)}
 
@@ -230,11 +231,10 @@ def _session(path: Path) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     # What goes wrong is said by us, in a sentence.
     options.log_severity_level = 4
+    kind = {"providers": ["CPUExecutionProvider"], "enable_fallback": False}
     try:
         # Without a second try, which would be announced on standard output.
-        return onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"], enable_fallback=False
-        )
+        return onnxruntime.InferenceSession(str(path), options, **kind)
     except Exception as error:
         raise InputError(f"{path} cannot be read as ONNX ({type(error).__name__}); export the model anew.") from error
 
@@ -254,28 +254,22 @@ def _tensor(frame: pd.DataFrame, kind: str, path: Path) -> Array:  # (n, columns
         return frame.astype(str).to_numpy(dtype=object)
     text = [column for column in frame.columns if not holds_numbers(frame[column])]
     if text:
-        raise InputError(
-            f"{path} takes numbers, and {text[0]!r} holds text; export the model with one input per column."
-        )
+        raise InputError(f"{path} takes numbers, and {text[0]!r} holds text; export it with one input per column.")
     return frame.to_numpy(dtype=_TENSORS[kind])
 
 
-def _asks(found: Any) -> bool:
-    return not isinstance(found, type) and any(
-        callable(getattr(found, method, None)) for method in ("predict_proba", "predict")
-    )
-
-
-def _needs_arguments(found: Any) -> bool:
-    if isinstance(found, type):
-        return True
+def _makes_a_model(function: Any) -> bool:
+    """Whether something may be called without arguments, and so gives a model rather than predictions."""
+    if not callable(function) or isinstance(function, type):
+        return False
     try:
-        parameters = inspect.signature(found).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return True
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(each.default is each.empty and each.kind in positional for each in parameters) or any(
-        each.kind is each.VAR_POSITIONAL for each in parameters
+        return False
+    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    return all(
+        each.kind in keyword or (each.default is not each.empty and each.kind is not each.VAR_POSITIONAL)
+        for each in parameters
     )
 
 
@@ -285,5 +279,5 @@ def bare(label: Any) -> str:
     return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
 
 
-def _described(found: Array) -> str:
-    return f"{found.dtype} values of shape {found.shape}"
+def _described(answer: Array) -> str:
+    return f"{answer.dtype} values of shape {answer.shape}"

@@ -1,42 +1,251 @@
-"""`audit`: everything there is to say about a finished predictor, in one result."""
+"""`audit`: everything there is to say about a finished predictor, in one result with the predictor and the rows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ciplearn._core.arguments import finite, mapping_of
-from ciplearn._core.columns import checked_table, holds_numbers
+from ciplearn._core.columns import as_numbers, checked_table, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import RandomState, as_generator
+from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph, Independence, Verdict
-from ciplearn.causal.names import Names, nodes_of
-from ciplearn.evaluation.audit_result import Audit, Beside
-from ciplearn.evaluation.conclusion import Floor, Limits
+from ciplearn.causal.names import Names
+from ciplearn.evaluation.bounds import FEWEST_ROWS, VCFBounds, vcf_bounds
+from ciplearn.evaluation.conclusion import Conclusion, Floor, Limits, conclude
 from ciplearn.evaluation.counterfactual_rows import (
-    context_that_can_be_drawn_from,
+    as_known_beforehand,
+    known_by,
     known_columns,
+    nodes_in,
     sample_with_every_label,
 )
-from ciplearn.evaluation.encoding import Sides
-from ciplearn.evaluation.independence import MAX_ROWS, run_test
-from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import predictive_scores
+from ciplearn.evaluation.effects import PairedEffects, paired_effects
+from ciplearn.evaluation.independence import MAX_ROWS, IndependenceTest, Sides, run_test
+from ciplearn.evaluation.predictors import Predictor, enforced_statement, verdict_on
+from ciplearn.evaluation.regression import Variable
+from ciplearn.evaluation.scores import MODEL, SCORE_NAMES, Unit, predictive_scores
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
-from ciplearn.evaluation.wording import MODEL
+from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
 from ciplearn.penalties import HSCIC, HSIC
 from ciplearn.scm import StructuralCausalModel, fit_scm
 
-# Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
-_MODEL_ROWS = 50_000
-_HSCIC_ROWS = 1000
 
-_ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A predictor that another one is compared with: ``model``, ``vcf`` and ``scores``, measured alike.
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people, beside = world.sample(100, random_state=0), {"usual": lambda frame: 2 * frame["training"]}
+    >>> found = audit(lambda frame: frame["age"], world, people, "income", ["sex"], beside=beside, n_points=20)
+    >>> found.vcf.value < found.before.vcf.value
+    True
+    """
+
+    model: Any
+    vcf: VarianceOfCounterfactuals
+    scores: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was measured as JSON-ready data."""
+        return {"typical": self.vcf.typical, "vcf": self.vcf.to_dict(), "scores": as_data(self.scores)}
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The answer of `audit`.
+
+    Attributes
+    ----------
+    vcf, test
+        VCF, and the test of ``statement``.
+    statement : Independence
+        What the model was trained to keep, about columns; where it was not, what the criterion asks for.
+    enforced : bool
+        Whether the model was trained to keep the statement.
+    hscic : float
+        The paper's penalty of the predictions, centred; HSIC where nothing is conditioned on.
+    scores : dict
+        ``mse`` and ``r2``, or ``accuracy``, ``log_loss`` and, of two labels, ``auc``.
+    verdict, scm
+        The criterion behind the independence, and the causal model as it was given or estimated.
+    inputs : tuple of str
+        The columns that the predictor was shown.
+    method : str
+        How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
+    model, rows, n_rows
+        The predictor, the table that was passed, and how many rows it has.
+    beside : dict of name to Beside
+        Other predictors, measured on the same rows and imagined rows; the first is what it is compared with.
+    limits, draws
+        What is allowed, and what `bounds` draw from when somebody asks for them.
+    floor : Floor, optional
+        How far two causal models of such rows disagree, where it is known: a limit below it is not called failed.
+
+    Examples
+    --------
+    >>> from ciplearn import audit, datasets
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> found = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], inputs=["hours"], n_points=50)
+    >>> found.conclusion.state
+    'fails'
+    """
+
+    vcf: VarianceOfCounterfactuals
+    test: IndependenceTest
+    statement: Independence
+    enforced: bool
+    hscic: float
+    scores: dict[str, float]
+    verdict: Verdict
+    scm: StructuralCausalModel
+    n_rows: int
+    inputs: tuple[str, ...]
+    method: str
+    model: Any
+    rows: pd.DataFrame
+    beside: dict[str, Beside]
+    limits: Limits
+    draws: np.random.Generator = field(repr=False)
+    floor: Floor | None = None
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """Passes, fails, useless, or cannot be told."""
+        return conclude(self)
+
+    @property
+    def predictors(self) -> dict[str, Predictor]:
+        """The predictor, and the one that it is compared with, by the names that results call them."""
+        models = {MODEL: self.model} | {name: one.model for name, one in list(self.beside.items())[:1]}
+        return {name: Predictor(model, self.method, self.inputs) for name, model in models.items()}
+
+    @property
+    def before(self) -> Beside | None:
+        """What the predictor is compared with, if anything."""
+        return next(iter(self.beside.values()), None)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether scores are about labels."""
+        return "accuracy" in self.scores
+
+    @property
+    def weaker(self) -> bool:
+        """Whether the model was trained to keep a weaker statement than the question takes."""
+        asked = self.verdict.independence
+        return self.enforced and len(self.statement.right) < len(self.scm.columns(asked.right))
+
+    @cached_property
+    def unit(self) -> Unit:
+        """How amounts of a prediction are written: in points, or on the scale of the outcome's standard deviation."""
+        if self.is_classifier:
+            return Unit(probability=True)
+        return Unit(False, float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std()))
+
+    @property
+    def limit(self) -> float:
+        """How far a prediction may move."""
+        return self.limits.effect(probability=self.is_classifier, deviation=self.unit.scale)
+
+    @property
+    def typical(self) -> float:
+        """√(2 VCF): how far the predictions for a row typically lie apart between two values of A as they occur."""
+        return self.vcf.typical
+
+    @property
+    def typical_before(self) -> float | None:
+        """The same of the predictor that it is compared with."""
+        return None if self.before is None else self.before.vcf.typical
+
+    @cached_property
+    def bounds(self) -> VCFBounds | None:
+        """Bounds on VCF without a causal model, where S is valid for the predictor's inputs and part of the context."""
+        verdict, graph, given = self.verdict, self.verdict.graph, set(self.verdict.independence.given)
+        protected = set(verdict.protected)
+        moved = set(nodes_in(self.scm, self.inputs)) - protected - given
+        if self.n_rows < FEWEST_ROWS or graph.undirected or not given <= set(verdict.context):
+            return None
+        if given & graph.descendants(protected):
+            return None
+        if moved and not graph.is_valid_adjustment(x=protected, y=moved, z=given):
+            return None
+        table = known_columns(self.scm, self.rows)[0]
+        a, s = self.scm.columns(verdict.protected), self.scm.columns(sorted(given)) if given else ()
+        return vcf_bounds(self.predictors[MODEL], table, a, s, random_state=deepcopy(self.draws))
+
+    @cached_property
+    def effects(self) -> PairedEffects | None:
+        """Paired effects of protected values; None where there are no two to compare, as in a vector."""
+        vcf = self.vcf
+        columns = [self.scm.columns([name]) for name in vcf.protected]
+        if any(len(each) > 1 for each in columns) or all(self.rows[each[0]].nunique() < 2 for each in columns):
+            return None
+        return paired_effects(
+            self.predictors,
+            self.scm,
+            as_known_beforehand(self.scm, self.rows, self.verdict.outcome),
+            vcf.protected,
+            moved_by=self.limit,
+            n_points=vcf.n_points,
+            n_draws=max(vcf.n_draws, 10),
+        )
+
+    def pair_before(self, pair: pd.Series, measure: str) -> float | None:
+        """Return what a pair of values measures for the predictor that this one is compared with."""
+        if self.effects is None or self.before is None:
+            return None
+        table, keys = self.effects.table, ["variable", "first", "second", "output"]
+        same = (table["model"] != pair["model"]) & (table[keys] == pair[keys]).all(axis=1)
+        return float(table.loc[same, measure].iloc[0])
+
+    @property
+    def model_based(self) -> bool:
+        """Whether the structural causal model was estimated."""
+        return self.vcf.model_based
+
+    def __str__(self) -> str:
+        measured = ", ".join(f"{SCORE_NAMES[name]} {value:.4g}" for name, value in self.scores.items())
+        certified = "certifies" if self.verdict.holds else "does not certify"
+        return "\n".join(
+            [
+                f"On {self.n_rows} rows the predictor has {measured}.",
+                str(self.vcf),
+                *([] if self.bounds is None else [self.bounds.beside(self.vcf)]),
+                f"The graph {certified} that {self.verdict.independence} makes predictions counterfactually invariant "
+                f"in {as_list(self.verdict.protected)}.",
+                f"{self.test} {'HSCIC' if self.statement.given else 'HSIC'} is {self.hscic:.3g}.",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data."""
+        names = ("n_rows", "scores", "vcf", "statement", "enforced", "test", "hscic", "conclusion", "limit", "typical")
+        told = {name: getattr(self, name) for name in (*names, "before", "model_based")}
+        told |= {"independence": self.verdict.independence, "holds": self.verdict.holds, "text": str(self)}
+        told["bounds"] = self.bounds and {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)}
+        return {name: as_data(value) for name, value in told.items()}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+# Rows that a causal model is estimated from, and that the value of HSCIC is computed on.
+_MODEL_ROWS, _HSCIC_ROWS = 50_000, 1000
 
 
 def audit(
@@ -75,9 +284,9 @@ def audit(
     outcome, protected, context, adjustment
         Roles, as in `CausalGraph.criterion`. By default those the model was trained with, if it knows them for this
         graph, or those written in the graph's text. VCF is measured given the context: the whole row, unless another
-        context was named. A model that enforces a weaker statement is asked the same question. Where the causal model
-        cannot say how likely a context's values are, a point is known by the observed ancestors of its context, too,
-        which can only make VCF larger; ``vcf.context`` says so.
+        context was named, also for a model that enforces a weaker statement. Where the causal model cannot say how
+        likely a context's values are, a point is known by the observed ancestors of its context, too, which can only
+        make VCF larger; ``vcf.context`` says so.
     verdict : Verdict, optional
         What the criterion said already. By default the verdict that the model carries for this graph; else the
         criterion is asked.
@@ -85,10 +294,8 @@ def audit(
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
     beside : mapping from name to model, optional
         Other predictors to measure on the same rows; the first is what results are compared with.
-    limits : Limits, optional
-        What is allowed.
-    floor : Floor, optional
-        How far two causal models of such rows disagree; what cannot be told for that is not called failed.
+    limits, floor
+        See `Audit`.
 
     Examples
     --------
@@ -105,9 +312,8 @@ def audit(
     if threshold is not None:
         threshold = finite(threshold, "threshold")
     if not isinstance(scm, StructuralCausalModel | CausalGraph):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel or a CausalGraph, got {type(scm).__name__}; pass one of them."
-        )
+        received = type(scm).__name__
+        raise InputTypeError(f"scm must be a StructuralCausalModel or a CausalGraph, got {received}; pass one of them.")
     graph = scm if isinstance(scm, CausalGraph) else scm.graph
     roles = {"outcome": outcome, "protected": protected, "context": context, "adjustment": adjustment}
     if verdict is None:
@@ -116,43 +322,45 @@ def audit(
         raise InputError("Both a verdict and roles were given; pass the verdict, or roles to judge anew.")
     if verdict.outcome not in table.columns:
         raise InputError(f"table lacks the outcome {verdict.outcome!r}, which the score needs; add the column.")
-    rows, known = table, scm
-    if isinstance(known, CausalGraph):
-        known = fit_scm(graph, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
-    table, ignored = known_columns(known, table)
+    rows = table
+    if isinstance(scm, CausalGraph):
+        scm = fit_scm(graph, sample_with_every_label(table, _MODEL_ROWS, generator), random_state=generator)
+    table, ignored = known_columns(scm, table)
     columns = [column for column in table.columns if column != verdict.outcome]
     predictor = Predictor.of(model, columns, inputs, method, ignored)
-    shown = predictor.inputs
+    shown, truth = predictor.inputs, table[verdict.outcome]
+    # The share of positive outcomes, where the predictor decides about them.
+    classes, rate = getattr(model, "classes_", None), None
+    if predictor.method == "predict_proba" and classes is not None and len(classes) == 2:
+        rate = float((truth == classes[1]).mean())
+    elif threshold is not None and holds_numbers(truth):
+        rate = float((truth > threshold).mean())
     others = mapping_of(beside, "beside")
     vcf = variance_of_counterfactuals(
         {MODEL: model, **others},
-        known,
+        scm,
         table,
         verdict.protected,
         n_points,
         n_interventions,
         generator,
-        context=known_by(verdict, known, table),
+        context=known_by(verdict, scm, table),
         interventions=interventions,
         inputs=shown,
         method=method,
         n_draws=n_draws,
         reference=reference,
         threshold=threshold,
-        rate=_base_rate(predictor, table[verdict.outcome], threshold),
+        rate=rate,
     )
-    answers, truth = predictor.in_blocks(table), table[verdict.outcome]
-    places = np.arange(len(table))
+    answers = predictor.in_blocks(table)
+    tested = np.arange(len(table))
     if len(table) > MAX_ROWS:
-        places = np.sort(generator.choice(len(table), MAX_ROWS, replace=False))
-    tested = table.iloc[places]
+        tested = np.sort(generator.choice(len(table), MAX_ROWS, replace=False))
     kept = enforced_statement(model)
-    statement = kept or Independence(
-        known.columns(verdict.independence.right), known.columns(verdict.independence.given)
-    )
-    right = tested[list(statement.right)]
-    given = tested[list(statement.given)] if statement.given else None
-    sides = Sides.of(predictor.numbers(answers)[places], right, given)
+    statement = kept or Independence(*map(scm.columns, (verdict.independence.right, verdict.independence.given)))
+    right, given = (table[list(names)].iloc[tested] for names in (statement.right, statement.given))
+    sides = Sides.of(predictor.numbers(answers)[tested], right, given if statement.given else None)
     compared = {}
     for name, one in others.items():
         asked = Predictor(one, predictor.method, shown)
@@ -162,10 +370,10 @@ def audit(
         test=run_test(sides, generator),
         statement=statement,
         enforced=kept is not None,
-        hscic=_hscic(sides.sampled(_HSCIC_ROWS, generator)),
+        hscic=_hscic(*vars(sides.sampled(_HSCIC_ROWS, generator)).values()),
         scores=predictive_scores(predictor, answers, truth),
         verdict=verdict,
-        scm=known,
+        scm=scm,
         n_rows=len(table),
         inputs=shown,
         method=predictor.method,
@@ -178,76 +386,8 @@ def audit(
     )
 
 
-def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
-    """Return the verdict for roles that were named, or else the one that the model carries for this graph.
-
-    Where the model carries none, or one on another graph, its roles are judged; where it has no roles that fit, those
-    written in the graph's text.
-    """
-    if any(role is not None for role in roles.values()):
-        return graph.criterion(**roles)
-    trained = getattr(model, "best_estimator_", model)
-    verdict = getattr(trained, "verdict_", None)
-    if isinstance(verdict, Verdict):
-        if _parts(verdict.graph) == _parts(graph):
-            return verdict
-        roles = {role: getattr(verdict, role) for role in _ROLES}
-    elif hasattr(trained, "graph") and hasattr(trained, "protected"):
-        columns = tuple(str(name) for name in getattr(trained, "feature_names_in_", ()))
-        roles = {role: _nodes(getattr(trained, role, None), columns, graph, role) for role in _ROLES[1:]}
-        roles["outcome"] = trained.outcome
-    named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
-    return graph.criterion(**roles if named <= set(graph.nodes) else {})
-
-
-def enforced_statement(model: Any) -> Independence | None:
-    """Return the independence, about columns, that a model was trained to keep; None where it was not."""
-    trained = getattr(model, "best_estimator_", model)
-    penalised = (getattr(trained, "gamma_", None) or 0) > 0
-    statement = getattr(trained, "independence_", None) if penalised else None
-    return statement if isinstance(statement, Independence) else None
-
-
-def _parts(graph: CausalGraph) -> tuple[Any, ...]:
-    # Roles written in a source text do not count: an estimated model does not keep them.
-    return graph.nodes, graph.directed, graph.bidirected, graph.undirected, graph.latent
-
-
-def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
-    """Return the nodes that names, or positions in the table the model was fitted on, stand for."""
-    if named is None:
-        return None
-    entries = [named] if isinstance(named, str | Integral) else list(named)
-    names = [
-        columns[entry] if isinstance(entry, Integral) and entry < len(columns) else str(entry) for entry in entries
-    ]
-    return nodes_of(names, graph.nodes, columns, role)
-
-
-def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
-    """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
-    observed = set(scm.graph.observed)
-    present = {node for node in observed if table.columns.isin(scm.columns([node])).any()}
-    # By default the context is everything but the outcome, and then what the table has is enough.
-    everything = observed - {verdict.outcome} <= set(verdict.context)
-    context = [node for node in verdict.context if node in present or not everything]
-    return context_that_can_be_drawn_from(scm, table, context)
-
-
-def _base_rate(predictor: Predictor, truth: pd.Series, threshold: float | None) -> float | None:
-    """The share of positive outcomes, where the predictor decides about them."""
-    classes = getattr(predictor.model, "classes_", None)
-    if predictor.method == "predict_proba" and classes is not None and len(classes) == 2:
-        return float((truth == classes[1]).mean())
-    if threshold is not None and holds_numbers(truth):
-        return float((truth > threshold).mean())
-    return None
-
-
-def _hscic(sides: Sides) -> float:
-    left, right, given = sides.left, sides.right, sides.given
-    kernel = left.kernel.resolve(left.rows)
+def _hscic(left: Variable, right: Variable, given: Variable | None) -> float:
+    kernels: dict[str, Any] = {"kernel": left.kernel.resolve(left.rows), "right_kernel": right.kernel}
     if given is None:
-        return float(HSIC(kernel=kernel, right_kernel=right.kernel)(left.rows, right.rows))
-    penalty = HSCIC(kernel=kernel, right_kernel=right.kernel, given_kernel=given.kernel, centre=True)
-    return float(penalty(left.rows, right.rows, given.rows))
+        return float(HSIC(**kernels)(left.rows, right.rows))
+    return float(HSCIC(**kernels, given_kernel=given.kernel, centre=True)(left.rows, right.rows, given.rows))

@@ -38,29 +38,24 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal.names import Names, as_names
-from ciplearn.evaluation.interventions import Interventions, SeenLaw, Spread
-from ciplearn.evaluation.overlap import Support
+from ciplearn.evaluation.interventions import InterventionLaw, Interventions, Spread, Support
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import bootstrap_interval
-from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals
+from ciplearn.evaluation.vcf_result import VarianceOfCounterfactuals, typical
 from ciplearn.scm.kinds import Array
 
-_FOLDS = 3
 FEWEST_ROWS = 50
+_FOLDS, _LANDMARKS = 3, 150
 
 # Values of A that each row's regressions are averaged over.
 _INTERVENTIONS = 50
 
-_LANDMARKS = 150
-
 # Inverse penalties of the classifier of pairs that are tried, and shuffled pairs per seen one.
-_STRENGTHS = (0.1, 10.0, 1000.0)
-_SHUFFLES = 2
+_STRENGTHS, _SHUFFLES = (0.1, 10.0, 1000.0), 2
 
 # Below this share of rows that the weights are worth, a bound rests on a handful of them; above this share of pairs of
 # A and S that no row is near, it rests on regressions beyond their data.
-_LITTLE_OVERLAP = 0.05
-_MANY_OUTSIDE = 0.25
+_LITTLE_OVERLAP, _MANY_OUTSIDE = 0.05, 0.25
 
 # Pairs whose place relative to the data is looked up.
 _PAIRS = 5000
@@ -75,9 +70,8 @@ class VCFBounds:
 
     Attributes
     ----------
-    lower, upper : float
-    lower_interval, upper_interval : pair of float
-        95 % of each.
+    lower, upper, lower_interval, upper_interval : float, pair of float
+        The intervals are ones of 95 %.
     overlap : float
         The share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S.
     outside : float
@@ -108,11 +102,11 @@ class VCFBounds:
     @property
     def alarm(self) -> bool:
         """Whether the bounds cross beyond their uncertainty, or hardly any overlap is left: then they say nothing."""
-        return self._crossed or self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE
+        return self.interval[0] > self.interval[1] or self._rest_on_few
 
     @property
-    def _crossed(self) -> bool:
-        return self.lower_interval[0] > self.upper_interval[1]
+    def _rest_on_few(self) -> bool:
+        return self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -124,45 +118,42 @@ class VCFBounds:
         low, high = self.interval
         return not self.alarm and (vcf.interval[1] < low or vcf.interval[0] > high)
 
-    def beside(self, vcf: VarianceOfCounterfactuals) -> str:
-        """Say in one sentence how a VCF of a causal model agrees with the rows."""
+    def beside(self, vcf: VarianceOfCounterfactuals, amount: Callable[[float], str] | None = None) -> str:
+        """Say how a VCF of a causal model agrees with the rows, or its √(2 VCF) where ``amount`` writes such."""
+        ours, low, high = (f"{value:.3g}" for value in (vcf.value, *self.interval))
+        ours = f"the causal model's VCF of {ours}"
+        if amount is not None:
+            ours, low, high = (amount(typical(value)) for value in (vcf.value, *self.interval))
+            ours = f"the causal model's typical difference of {ours}"
         if self.alarm:
-            return f"{self} So they can neither confirm nor contradict a VCF of {vcf.value:.3g}."
-        low, high = self.interval
+            return f"{self} So the rows can neither confirm nor contradict {ours}."
+        ours = f"T{ours[1:]}"
+        between = f"without any causal model, the rows put it between {low} and {high}"
         if self.contradicts(vcf):
-            which = "less than the rows allow" if vcf.interval[1] < low else "more than the rows allow"
-            return (
-                f"The causal model's VCF of {vcf.value:.3g} is {which}: without any model VCF lies between {low:.3g} "
-                f"and {high:.3g}, so do not trust the model's counterfactuals."
-            )
+            which = "less" if vcf.interval[1] < self.interval[0] else "more"
+            return f"{ours} is {which} than the rows allow: {between}, so do not trust the model's counterfactuals."
         if vcf.doubts:
-            return (
-                f"Rely on the rows rather than on that model: without any model VCF lies between {low:.3g} and "
-                f"{high:.3g}."
-            )
-        return (
-            f"The causal model's VCF of {vcf.value:.3g} agrees with the rows, which without any model put it between "
-            f"{low:.3g} and {high:.3g}."
-        )
+            return f"Rely on the rows rather than on that model, which is in doubt: {between}."
+        return f"{ours} agrees with the rows: {between}."
 
     def __str__(self) -> str:
         given, protected = ", ".join(self.given), ", ".join(self.protected)
-        if self.overlap < _LITTLE_OVERLAP or self.outside > _MANY_OUTSIDE:
+        if self._rest_on_few:
             return (
                 f"The bounds without a model ({self.lower:.3g} and {self.upper:.3g}) cannot be read: given "
                 f"{given or 'nothing'}, the rows show too few values of {protected} "
                 f"({100 * self.outside:.0f} % of the pairs that would be needed are near no row)."
             )
-        if self._crossed:
+        if self.alarm:
             return (
                 f"The bounds without a model cannot be read: the lower one, {self.lower:.3g}, is above the upper one, "
                 f"{self.upper:.3g}; some values of {protected} are too rare given {given or 'nothing'}, or rows are "
                 "too few to tell."
             )
+        ends = [f"{low:.3g} to {high:.3g}" for low, high in (self.lower_interval, self.upper_interval)]
         return (
-            f"Without any causal model, VCF lies between {self.lower:.3g} (95 % interval {self.lower_interval[0]:.3g} "
-            f"to {self.lower_interval[1]:.3g}) and {self.upper:.3g} ({self.upper_interval[0]:.3g} to "
-            f"{self.upper_interval[1]:.3g}), if {given or 'the empty set'} is a valid adjustment set."
+            f"Without any causal model, VCF lies between {self.lower:.3g} (95 % interval {ends[0]}) and "
+            f"{self.upper:.3g} ({ends[1]}), if {given or 'the empty set'} is a valid adjustment set."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,11 +183,10 @@ def vcf_bounds(
     protected, given : column or list of columns
         A, and the adjustment set S. That S is valid, and that the model reads nothing beyond A, W and S, is what the
         bounds rest on; a certified verdict has both, with ``given=verdict.independence.given``.
-    inputs, method
+    inputs, method, random_state
         See `variance_of_counterfactuals`.
     max_rows : int
         More rows than this are sampled down.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -246,7 +236,7 @@ class _Bound:
     influences: Array  # (n,): of the rows
 
     @classmethod
-    def of(cls, squares: Array, correction: Array, given: Interventions, law: SeenLaw) -> _Bound:  # (n, k), (n,)
+    def of(cls, squares: Array, correction: Array, given: Interventions, law: InterventionLaw) -> _Bound:
         """Add to a mean over rows and values of A the correction of each row."""
         spread, n = Spread.of(squares, law.weights, given, law), len(squares)
         influences = spread.influence(np.arange(n), n, law) + correction - correction.mean()
@@ -258,13 +248,12 @@ class _Bound:
 
 def _estimated(
     answers: Array, protected: pd.DataFrame, given: pd.DataFrame, generator: Generator
-) -> tuple[_Bound, _Bound, float, float]:
-    """The two bounds, the overlap, and the share of pairs outside."""
-    n, law = len(protected), SeenLaw.of(protected, _INTERVENTIONS)
+) -> tuple[_Bound, _Bound, float, float]:  # and the overlap, and the share of shuffled pairs of A and S outside
+    n, law = len(protected), InterventionLaw.of_rows(protected, _INTERVENTIONS)
     k, weights = law.k, law.weights
     interventions = law.draw(n, generator)
     encoding = TableEncoding.of(protected, protected.columns)
-    own, imagined = (encoding.features(values).astype(np.float64) for values in (protected, law.distinct))
+    seen_a, imagined = (encoding.features(values).astype(np.float64) for values in (protected, law.distinct))
     context = TableEncoding.of(given, given.columns).features(given).astype(np.float64)
     fold = generator.permutation(n) % _FOLDS
     ratio = np.ones(n)
@@ -272,10 +261,10 @@ def _estimated(
     lower_correction, upper_correction = np.zeros(n), np.zeros(n)
     for number in range(_FOLDS):
         out, seen = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        x = np.hstack([own, context])
+        x = np.hstack([seen_a, context])
         pairs = _crossed(imagined, interventions, context, out)
         inner = _crossed(imagined, interventions, context, seen)
-        ratio[out] = _ratio(own, context, seen, generator)(x[out]) if given.shape[1] else 1.0
+        ratio[out] = _ratio(seen_a, context, seen, generator)(x[out]) if given.shape[1] else 1.0
         held_out, trained_on = np.zeros(len(out)), np.zeros(len(seen))
         for output in answers.T:
             g = _regression(x[seen], output[seen], generator)
@@ -292,16 +281,12 @@ def _estimated(
     lower = _Bound.of(deviation, lower_correction, interventions, law)
     upper = _Bound.of(excess, upper_correction, interventions, law)
     overlap = float(ratio.sum() ** 2 / (n * np.square(ratio).sum()))
-    return lower, upper, overlap, _outside(own, context, generator)
-
-
-def _outside(own: Array, context: Array, generator: Generator) -> float:
-    """The share of shuffled pairs of A and S outside the support of the pairs seen."""
     if not context.shape[1]:
-        return 0.0
-    support = Support.of(pd.DataFrame(np.hstack([own, context])))
-    one, other = generator.integers(len(own), size=(2, _PAIRS))
-    return float(1 - support.holds(pd.DataFrame(np.hstack([own[one], context[other]]))).mean())
+        return lower, upper, overlap, 0.0
+    support = Support.of(pd.DataFrame(np.hstack([seen_a, context])))
+    one, other = generator.integers(n, size=(2, _PAIRS))
+    outside = 1 - support.holds(pd.DataFrame(np.hstack([seen_a[one], context[other]]))).mean()
+    return lower, upper, overlap, float(outside)
 
 
 def _crossed(imagined: Array, interventions: Interventions, context: Array, rows: Array) -> Array:
@@ -339,9 +324,9 @@ def _ratio(own: Array, context: Array, rows: Array, generator: Generator) -> Cal
 
     def odds(pairs: Array) -> Array:
         probability = chosen.predict_proba(pairs)
-        found = np.asarray(probability[:, 1] / np.maximum(probability[:, 0], 1e-6))
+        ratio = np.asarray(probability[:, 1] / np.maximum(probability[:, 0], 1e-6))
         # The mean of ω over pairs as they are seen is 1.
-        return found / found.mean()
+        return ratio / ratio.mean()
 
     return odds
 

@@ -15,12 +15,12 @@ import pandas as pd
 from ciplearn._core.arguments import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.scores import explained
-from ciplearn.evaluation.wording import MODEL, percent
+from ciplearn.evaluation.scores import MODEL, explained, percent
+from ciplearn.evaluation.vcf_result import typical
 
 if TYPE_CHECKING:
     from ciplearn.evaluation.auditing import Audit
-    from ciplearn.evaluation.paired_effects import PairedEffects
+    from ciplearn.evaluation.effects import PairedEffects
 
 PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
 
@@ -28,8 +28,7 @@ PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
 OF_USE = 0.01
 
 # By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
-_PROBABILITY = 0.05
-_DEVIATIONS = 0.1
+_PROBABILITY, _DEVIATIONS = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -86,10 +85,9 @@ class Floor:
     Attributes
     ----------
     effect : float
-        Its largest average effect under the other model, up to the end of the interval; of a repair the typical
-        difference √(2 VCF).
+        Its largest average effect under the other model, up to the end of the interval; of a repair √(2 VCF).
     moved : float
-        The share of rows that it moves by more than the limit; NaN where that is not known.
+        The share of rows that it moves by more than the limit; NaN where nobody knows.
     rows : int
         How many rows the models were estimated from, half of them each.
     left : float
@@ -121,10 +119,8 @@ class Check:
 
     Attributes
     ----------
-    name : str
-    sentence : str
-        What was found, with its number and its limit.
-    holds : bool
+    name, sentence : str
+        What was asked, and the answer with its number and its limit.
     asks : str
         What it asks about: ``"use"``, ``"effect"``, ``"rows"`` or ``"vcf"``.
     value, limit : float
@@ -150,7 +146,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What the audit comes to.
+    """What an audit comes to.
 
     Attributes
     ----------
@@ -160,7 +156,6 @@ class Conclusion:
         predictor; else ``"fails"``.
     headline : str
         The figure that decides, beside its limit and what it was before.
-    checks : tuple of Check
     advice : str
         What to do next, where the predictor does not pass.
 
@@ -193,21 +188,25 @@ def conclude(audit: Audit) -> Conclusion:
         rows, moved = _rows(audit, effects)
     asked = (effect, rows, spread if effects is None or audit.limits.max_vcf is not None else None)
     checks = tuple(check for check in (use, *asked) if check is not None)
+    broken = [check for check in checks if check is not use and not check.holds]
     if use is not None and not use.holds:
         explains = "is worse than a constant" if use.value < 0 else f"explains {percent(use.value)}"
         was = _was(lambda share: percent(max(share, 0.0)), use.before)
         headline = f"The predictor is of no use, however little {who} moves it: it {explains} "
         headline += f"(at least {percent(use.limit)} is required{was})."
         return Conclusion(USELESS, headline, checks, "Give it inputs that tell more of the outcome, or allow more.")
-    broken = [check for check in asked if check is not None and not check.holds]
     if not broken:
         nodes = sorted({finding.node for finding in audit.vcf.doubts})
         doubt = f", if the causal model is right, which is in doubt about {as_list(nodes)}" if nodes else ""
         kept = f"Changing {who} moves the prediction for the same row by no more than is allowed{most}{doubt}."
         return Conclusion(PASSES, kept, checks)
-    if audit.floor is not None and spread not in broken and _is_below(audit.floor, effect, rows):
-        untold = _untold(audit, audit.floor, who, most)
-        return Conclusion(UNTOLD, untold, checks, "Audit it on more rows, or allow more.")
+    floor = audit.floor
+    if floor is not None and spread not in broken and effect is not None and rows is not None:
+        # Whether every limit that is not kept is one that these rows could not show to be kept, nor to be broken.
+        on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
+        if on_average and (rows.holds or rows.limit < floor.moved >= rows.value):
+            untold = _untold(audit, floor, who, most)
+            return Conclusion(UNTOLD, untold, checks, "Audit it on more rows, or allow more.")
     if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:
@@ -216,14 +215,6 @@ def conclude(audit: Audit) -> Conclusion:
     else:
         headline = f"Changing {who} makes the predictions for the same row vary more than is allowed{typically}."
     return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")
-
-
-def _is_below(floor: Floor, effect: Check | None, rows: Check | None) -> bool:
-    """Whether every limit that is not kept is one that these rows could not show to be kept, nor to be broken."""
-    if effect is None or rows is None:
-        return False
-    on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
-    return on_average and (rows.holds or rows.limit < floor.moved >= rows.value)
 
 
 def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
@@ -247,21 +238,21 @@ def _use(audit: Audit) -> Check | None:
     share = explained(audit.scores, outcome)
     if math.isnan(share):
         return None
-    required = f"at least {100 * OF_USE:g} % is required."
     if share < 0:
-        said = f"It is worse than a constant on these rows; {required}"
+        sentence = "It is worse than a constant on these rows;"
     elif "r2" in audit.scores:
-        said = f"It explains {percent(share)} of the variance on the audited rows; {required}"
+        sentence = f"It explains {percent(share)} of the variance on the audited rows;"
     else:
         # A good classifier, too, takes only a part off the log loss: rates that everybody can read come first.
         measure = "log loss" if "log_loss" in audit.scores else "share of wrong decisions"
-        said = (
+        sentence = (
             f"It decides {percent(audit.scores['accuracy'])} of the audited rows rightly, a constant "
             f"{percent(outcome.value_counts(normalize=True).max())}; its {measure} is {percent(share)} below a "
-            f"constant's, {required}"
+            "constant's,"
         )
+    sentence += f" at least {100 * OF_USE:g} % is required."
     before = None if audit.before is None else explained(audit.before.scores, outcome)
-    return Check("Is it of use?", said, share >= OF_USE, "use", share, OF_USE, before)
+    return Check("Is it of use?", sentence, share >= OF_USE, "use", share, OF_USE, before)
 
 
 def _pair(effects: PairedEffects, measure: str, limit: float) -> pd.Series:
@@ -269,8 +260,7 @@ def _pair(effects: PairedEffects, measure: str, limit: float) -> pd.Series:
     table = effects.table[effects.table["model"] == MODEL]
     ends = table[[f"{measure}_low", f"{measure}_high"]].abs().max(axis=1)
     row = effects.largest(MODEL)
-    other: pd.Series = table.loc[ends.idxmax()]
-    return other if ends[row.name] <= limit < ends.max() else row
+    return table.loc[ends.idxmax()] if ends[row.name] <= limit < ends.max() else row
 
 
 # Each of the next three returns a check, and the figure that decides beside its limit, as it stands in a headline.
@@ -315,8 +305,8 @@ def _rows(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
 def _spread(audit: Audit) -> tuple[Check, str]:
     """√(2 VCF), which is asked about where a bound on VCF was set or there are no pairs of values to list."""
     vcf, unit, most, before = audit.vcf, audit.unit, audit.limits.max_vcf, audit.before
-    limit = audit.limit if most is None else math.sqrt(2 * max(most, 0.0))
-    low, high = (math.sqrt(2 * max(end, 0.0)) for end in vcf.interval)
+    limit = audit.limit if most is None else typical(most)
+    low, high = map(typical, vcf.interval)
     sentence = (
         f"{unit.amount(vcf.typical)} (95 % interval {unit.between(low, high)}) between two values as they occur; at "
         f"most {unit.allowed(limit)}."

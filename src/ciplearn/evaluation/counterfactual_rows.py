@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,15 @@ from numpy.random import Generator
 from ciplearn._core.arguments import of_kind, whole
 from ciplearn._core.columns import checked_table, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.causal import CausalGraph
+from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.causal.names import Names, as_names
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array, plain, read_nodes
 from ciplearn.scm.model import DEFAULT_CANDIDATES
 from ciplearn.scm.noise import draw_hidden
+
+if TYPE_CHECKING:
+    from ciplearn.evaluation.predictors import Thresholds
 
 # Counterfactual rows held at a time.
 CHUNK_ROWS = 200_000
@@ -65,47 +68,45 @@ class Points:
         places = np.arange(n)
         if n_points is not None and n_points < n:
             places = np.sort(generator.choice(n, n_points, replace=False))
-        known = _context(scm, frame, context)
-        kept = _behind(scm, columns, changed)
+        given = nodes_in(scm, frame.columns)
+        if context is not None:
+            given = scm.graph.known_observed(as_names(context, "context"), "context")
+            missing = [column for column in scm.columns(given) if column not in frame.columns]
+            if missing:
+                advice = "add it, or name another context"
+                raise InputError(f"rows lacks the column {missing[0]!r} of the context; {advice}.")
+        # What is set needs its ancestors, too: a setting may be a function of its parents.
+        kept = scm.graph.ancestors([*nodes_in(scm, columns), *changed])
         reached = (scm.graph.descendants(changed) - set(changed)) & kept
         draws = DEFAULT_DRAWS if n_draws is None else whole(n_draws, "n_draws", minimum=1)
         row_draws = rows.draws if isinstance(rows, Units) else 1
         if isinstance(rows, Units) and context is None:
-            return cls(scm, frame, places, rows.take(places).only(kept), known, row_draws)
-        picked = frame.iloc[places * row_draws][scm.columns(known)]
-        if context is None or leaves_nothing_out(scm.graph, known, kept):
+            return cls(scm, frame, places, rows.take(places).only(kept), given, row_draws)
+        picked = frame.iloc[places * row_draws][scm.columns(given)]
+        if context is None or leaves_nothing_out(scm.graph, given, kept):
             units = scm.abduct(picked, nodes=reached, random_state=generator)
             if not units.exact:
                 units = scm.abduct(picked, nodes=reached, n_draws=draws, random_state=generator)
         else:
-            units = units_given(scm, picked, known, kept, reached, draws, generator)
-        return cls(scm, frame, places, units.only(kept), known, row_draws)
+            units = units_given(scm, picked, given, kept, reached, draws, generator)
+        return cls(scm, frame, places, units.only(kept), given, row_draws)
 
     @property
     def n(self) -> int:
         """The number of points."""
         return len(self.units.index)
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that the points were chosen from."""
-        return len(self.rows) // self.row_draws
-
     def as_they_are(self) -> pd.DataFrame:
         """Return the points' own rows."""
         return self.rows.iloc[(self.places[:, None] * self.row_draws + np.arange(self.row_draws)).ravel()]
 
     def one_per_row(self) -> pd.DataFrame:
-        """Return all rows, once each where units were passed that hold several draws."""
+        """Return all rows that the points were chosen from, once each where units hold several draws."""
         return self.rows.iloc[:: self.row_draws]
 
     def only(self, places: Array) -> Points:
         """Return some of the points."""
         return replace(self, rows=self.rows.iloc[:0], places=self.places[places], units=self.units.take(places))
-
-    def chunks(self, k: int) -> Iterator[Array]:
-        """Iterate over places of points, few enough that k counterfactual rows of each fit."""
-        return row_chunks(self.n, k * self.units.draws)
 
     def counterfactuals(self, values: pd.DataFrame, k: int, generator: Generator) -> pd.DataFrame:
         """Return the points' rows under k joint values each; the draws of one row under one value stand together."""
@@ -125,7 +126,7 @@ class Points:
         All settings use the units' own noise, so nothing but the setting differs between them.
         """
         worlds = [None if setting is None else self.scm.do(setting) for setting in settings]
-        for places in self.chunks(1):
+        for places in row_chunks(self.n, self.units.draws):
             units = self.units.take(places)
             answers: dict[str, list[Array]] = {name: [] for name in predictors}
             for world in worlds:
@@ -133,6 +134,38 @@ class Points:
                 for name, ask in predictors.items():
                     answers[name].append(ask(frame).reshape(len(places), self.units.draws, -1))
             yield {name: np.stack(each, axis=1) for name, each in answers.items()}
+
+    def compared(
+        self,
+        predictors: Mapping[str, Callable[[pd.DataFrame], Array]],
+        settings: Sequence[Mapping[str, Any]],
+        pairs: Sequence[tuple[int, int]],
+        thresholds: Mapping[str, Thresholds],
+        moved_by: float,
+    ) -> dict[str, list[list[dict[str, Array]]]]:
+        """Per model, pair and output: each measure of each point, averaged over the draws of its noise."""
+        parts: dict[str, list[list[dict[str, Array]]]] = {name: [] for name in predictors}
+        for answers in self.answers_under(predictors, settings):
+            for name, each in answers.items():
+                parts[name].append([_pair(each[:, i], each[:, j], thresholds.get(name), moved_by) for i, j in pairs])
+        return {
+            name: [
+                [
+                    {measure: np.concatenate([part[measure][:, output] for part in same]) for measure in same[0]}
+                    for output in range(same[0]["effect"].shape[1])
+                ]
+                for same in zip(*chunks, strict=True)
+            ]
+            for name, chunks in parts.items()
+        }
+
+
+def _pair(one: Array, two: Array, thresholds: Thresholds | None, moved_by: float) -> dict[str, Array]:  # (d, draws, q)
+    measures = {"effect": (two - one).mean(axis=1), "moved": (np.abs(two - one) > moved_by).mean(axis=1)}
+    if thresholds is not None:
+        for key, t in (("flips", thresholds.given), ("flips_at_equal_rate", thresholds.equal_rate)):
+            measures[key] = ((one > t) != (two > t)).mean(axis=1)
+    return measures  # (d, q) each
 
 
 def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
@@ -142,22 +175,28 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
         yield np.arange(start, min(start + size, n))
 
 
-def table_of(scm: Any, rows: Any) -> tuple[pd.DataFrame, list[Any]]:
-    """Check a model and rows; return the columns that the model knows, and the names of all others."""
+def table_of(scm: Any, rows: Any, needed: Sequence[str] = ()) -> tuple[pd.DataFrame, list[Any]]:
+    """Check a model and rows; return the columns that the model knows, and the names of all others.
+
+    Of the nodes that are ``needed`` all columns must be there.
+    """
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
     table = scm.frame(rows) if isinstance(rows, Units) else rows
     if not isinstance(table, pd.DataFrame):
         raise InputTypeError(f"rows must be a pandas DataFrame, got {type(rows).__name__}; pass the table.")
     if table.empty:
         raise InputError("rows has no rows; pass at least two.")
-    known, ignored = known_columns(scm, table)
-    return checked_table(known, "rows"), ignored
+    of_model, ignored = known_columns(scm, table)
+    missing = [column for column in scm.columns(needed) if column not in of_model]
+    if missing:
+        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
+    return checked_table(of_model, "rows"), ignored
 
 
 def known_columns(scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
     """Split a table into the columns of the model's nodes and the names of all others, which nothing here reads."""
-    known = table.columns.isin(scm.columns(scm.graph.observed))
-    return table.loc[:, known], list(table.columns[~known])
+    of_model = table.columns.isin(scm.columns(scm.graph.observed))
+    return table.loc[:, of_model], list(table.columns[~of_model])
 
 
 def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator) -> pd.DataFrame:
@@ -194,15 +233,15 @@ def context_that_can_be_drawn_from(
     off, be it the outcome, is always part of it.
     """
     graph = scm.graph
-    context = list(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
+    context = tuple(dict.fromkeys([*context, *sorted(read_by_encoders(scm))]))
     if leaves_nothing_out(graph, context, ()):
-        return tuple(context)
-    known = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
+        return context
+    given = read_nodes(rows.head(2), scm.kinds, [node for node in context if set(scm.columns([node])) <= set(rows)])
     try:
-        draw_hidden(graph, scm.mechanisms, known, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
+        draw_hidden(graph, scm.mechanisms, given, 1, DEFAULT_CANDIDATES, np.random.default_rng(0))
     except InputError:
         return tuple(node for node in graph.observed if node in graph.ancestors(context))
-    return tuple(context)
+    return context
 
 
 def units_given(
@@ -218,15 +257,13 @@ def units_given(
 
     VCF as the paper defines it conditions on W [quinzan2024]: the inner mean runs over every noise that fits W = w, be
     it that of a latent node or of a column that W leaves out. Ancestors of the context that are not in it are drawn by
-    weighting (`ciplearn.scm.noise`); what descends from it, or has nothing to do with it, from its mechanism.
+    weighting (`ciplearn.scm.hidden_parents`); what descends from it, or has nothing to do with it, from its mechanism.
     """
-    known = read_nodes(rows, scm.kinds, context)
-    hidden = draw_hidden(scm.graph, scm.mechanisms, known, n_draws, DEFAULT_CANDIDATES, generator) if known else None
-    values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in known.items()}
-    noise: dict[str, Array] = {}
-    if hidden is not None:
-        values |= hidden.values
-        noise |= hidden.noise
+    given = read_nodes(rows, scm.kinds, context)
+    hidden = draw_hidden(scm.graph, scm.mechanisms, given, n_draws, DEFAULT_CANDIDATES, generator) if given else None
+    values: dict[str, Array] = {node: np.repeat(array, n_draws, axis=0) for node, array in given.items()}
+    values |= {} if hidden is None else hidden.values
+    noise: dict[str, Array] = {} if hidden is None else dict(hidden.noise)
     n = len(rows) * n_draws
     for node in scm.graph.topological_order():
         if node not in needed or node in noise:
@@ -249,44 +286,29 @@ def as_known_beforehand(scm: StructuralCausalModel, rows: pd.DataFrame, outcome:
     off it.
     """
     follow = scm.graph.descendants([outcome]) - {outcome}
-    if (
-        outcome in read_by_encoders(scm)
-        or outcome not in rows.columns
-        or not rows.columns.intersection(scm.columns(sorted(follow))).empty
-    ):
-        return rows
-    return rows.drop(columns=outcome)
+    tells = outcome in read_by_encoders(scm) or not follow.isdisjoint(nodes_in(scm, rows.columns))
+    return rows if tells or outcome not in rows.columns else rows.drop(columns=outcome)
 
 
 def checked_protected(scm: Any, protected: Names) -> tuple[str, ...]:
     """Return the protected nodes, each known and observed."""
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
-    names: tuple[str, ...] = scm.graph.known(as_names(protected, "protected"), "protected")
+    names: tuple[str, ...] = scm.graph.known_observed(as_names(protected, "protected"), "protected")
     if not names:
         raise InputError("Nothing is protected; name the variables whose change is imagined.")
-    hidden = [name for name in names if name in scm.graph.latent]
-    if hidden:
-        raise InputError(f"protected names {hidden[0]!r}, which is latent; name observed nodes.")
     return names
 
 
-def _context(scm: StructuralCausalModel, frame: pd.DataFrame, context: Names | None) -> tuple[str, ...]:
-    """Return the nodes that a point is known by: those of all columns, or those named."""
-    if context is None:
-        return tuple(node for node in scm.graph.observed if not frame.columns.intersection(scm.columns([node])).empty)
-    names = scm.graph.known(as_names(context, "context"), "context")
-    for name in names:
-        if name in scm.graph.latent:
-            raise InputError(f"context names {name!r}, which is latent; name observed nodes.")
-        missing = [column for column in scm.columns([name]) if column not in frame.columns]
-        if missing:
-            raise InputError(f"rows lacks the column {missing[0]!r} of the context; add it, or name another context.")
-    return names
-
-
-def _behind(scm: StructuralCausalModel, columns: Iterable[str], changed: Sequence[str]) -> frozenset[str]:
-    """Return the nodes in some columns, those that are set, and all their ancestors."""
+def nodes_in(scm: StructuralCausalModel, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the observed nodes that some columns belong to."""
     shown = set(columns)
-    read = [node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node]))]
-    # What is set needs its ancestors, too: a setting may be a function of its parents.
-    return scm.graph.ancestors([*read, *changed])
+    return tuple(node for node in scm.graph.observed if not shown.isdisjoint(scm.columns([node])))
+
+
+def known_by(verdict: Verdict, scm: StructuralCausalModel, table: pd.DataFrame) -> tuple[str, ...]:
+    """The nodes that a point is known by: the context of the criterion, or more where the model cannot do with it."""
+    present = nodes_in(scm, table.columns)
+    # By default the context is everything but the outcome, and then what the table has is enough.
+    everything = set(scm.graph.observed) - {verdict.outcome} <= set(verdict.context)
+    context = [node for node in verdict.context if node in present or not everything]
+    return context_that_can_be_drawn_from(scm, table, context)

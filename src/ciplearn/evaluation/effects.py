@@ -1,26 +1,33 @@
-"""Paired questions: this value against that one."""
+"""Paired questions: this value of a protected variable against that one, for the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from ciplearn._core.arguments import flag, mapping_of, non_negative, whole
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.plain_data import fields_as_data
-from ciplearn._core.rows import RandomState, as_generator
-from ciplearn._core.wording import written
+from ciplearn._core.rows import RandomState, as_generator, as_seed
+from ciplearn._core.wording import as_list, told_apart, written
+from ciplearn.causal.names import Names
 from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import bootstrap_interval
+from ciplearn.evaluation.interventions import compared_values, pairs_of
+from ciplearn.evaluation.predictors import Predictor, Thresholds, thresholds_of
+from ciplearn.evaluation.scores import UNKNOWN_INTERVAL, bootstrap_interval, share_interval
 from ciplearn.evaluation.vcf_result import whose
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
+
+# A prediction counts as moved by more than this: of a probability, or of the standard deviation of other predictions.
+_MOVED_PROBABILITY, _MOVED_DEVIATIONS = 0.05, 0.1
+
+_MEASURES = ("effect", "moved", "flips", "flips_at_equal_rate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +60,9 @@ class CounterfactualEffect:
     model_based: bool
 
     def __str__(self) -> str:
+        ends = {name: f"{low:.3g} to {high:.3g}" for name, (low, high) in self.interval.items()}
         changes = "; ".join(
-            f"{name} changes by {value:.3g} on average (95 % interval {self.interval[name][0]:.3g} to "
-            f"{self.interval[name][1]:.3g})"
+            f"{name} changes by {value:.3g} on average (95 % interval {ends[name]})"
             for name, value in self.value.items()
         )
         return f"{whose(self.model_based)}, from {said(self.first)} to {said(self.second)}: {changes}."
@@ -71,9 +78,8 @@ class FlipRate:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %, bootstrap over rows.
+    value, interval : float, pair of float
+        Its interval is one of 95 %, by bootstrap over rows.
     per_row : Series
         For each row the probability of a change: 0 or 1 where the row determines its noise.
 
@@ -123,9 +129,8 @@ def counterfactual_effect(
     Parameters
     ----------
     first, second : mapping from node to value
-        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``.
-    model, scm, rows, random_state, inputs, method, n_draws
-        See `variance_of_counterfactuals`.
+        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else as in
+        `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -140,8 +145,7 @@ def counterfactual_effect(
     predictor, points = _asked(model, scm, rows, (first, second), generator, inputs, method, n_draws)
     answers = [each["model"].mean(axis=2) for each in points.answers_under({"model": predictor}, (first, second))]
     difference = np.concatenate([each[:, 1] - each[:, 0] for each in answers])
-    outputs = predictor.outputs(difference.shape[1])
-    columns = {name: difference[:, place] for place, name in enumerate(outputs)}
+    columns = dict(zip(predictor.outputs(difference.shape[1]), difference.T, strict=True))
     return CounterfactualEffect(
         value={name: float(column.mean()) for name, column in columns.items()},
         interval={name: bootstrap_interval(column, generator) for name, column in columns.items()},
@@ -167,11 +171,9 @@ def flip_rate(
 
     Parameters
     ----------
-    second : mapping from node to value
-    first : mapping from node to value, optional
-        The setting to compare with; what was observed by default.
-    model, scm, rows, random_state, inputs, n_draws
-        See `variance_of_counterfactuals`.
+    second, first : mapping from node to value
+        A setting, and the one to compare with: what was observed by default. All else as in
+        `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -184,7 +186,17 @@ def flip_rate(
     generator, settings = as_generator(random_state), (second if first is None else first, second)
     method = "predict" if hasattr(model, "predict") else None
     predictor, points = _asked(model, scm, rows, settings, generator, inputs, method, n_draws)
-    labels = [each["model"] for each in points.answers_under({"model": partial(_labels, predictor)}, (first, second))]
+
+    def label(frame: pd.DataFrame) -> Array:
+        labels = predictor.raw(frame)
+        if labels.ndim == 2 and labels.shape[1] > 1:
+            raise InputError(
+                f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a "
+                "classifier with predict, or a function that returns labels."
+            )
+        return labels
+
+    labels = [each["model"] for each in points.answers_under({"model": label}, (first, second))]
     flips = np.concatenate([(each[:, 0] != each[:, 1]).mean(axis=(1, 2)) for each in labels])
     return FlipRate(
         value=float(flips.mean()),
@@ -197,40 +209,186 @@ def flip_rate(
 
 
 def _asked(
-    model: Any,
-    scm: Any,
-    rows: Any,
-    settings: tuple[Any, Any],
-    generator: Generator,
-    inputs: Sequence[str] | None,
-    method: str | None,
-    n_draws: int | None,
+    model: Any, scm: Any, rows: Any, settings: tuple[Any, Any], generator: Generator, inputs: Any, method: Any, n: Any
 ) -> tuple[Predictor, Points]:
-    """Check that two settings set the same nodes; return who is asked, and about which rows."""
-    first, second = settings
+    """Check that two settings set the same nodes; return who is asked, and about which rows with n draws each."""
     for setting in settings:
         if not isinstance(setting, Mapping):
             raise InputTypeError(f"A setting must map nodes to values, got {setting!r}; pass for example {{'A': 1}}.")
+    first, second = map(list, settings)
     if set(first) != set(second):
-        raise InputError(
-            f"Both settings must set the same nodes, got {list(first)} and {list(second)}; set all in both."
-        )
+        raise InputError(f"Both settings must set the same nodes, got {first} and {second}; set all in both.")
     names = checked_protected(scm, tuple(first))
     table, ignored = table_of(scm, rows)
     predictor = Predictor.of(model, list(table.columns), inputs, method, ignored)
-    return predictor, Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n_draws)
-
-
-def _labels(predictor: Predictor, frame: pd.DataFrame) -> Array:
-    labels = predictor.raw(frame)
-    if labels.ndim == 2 and labels.shape[1] > 1:
-        raise InputError(
-            f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a classifier "
-            "with predict, or a function that returns labels."
-        )
-    return labels
+    return predictor, Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n)
 
 
 def said(setting: Mapping[str, Any], digits: int = 4) -> str:
     """Write a setting, numbers with so many digits."""
     return ", ".join(f"{node} = {written(value, digits)}" for node, value in setting.items())
+
+
+@dataclass(frozen=True, eq=False)
+class PairedEffects:
+    """The answer of `paired_effects`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per model, pair of values and output: ``model``, ``variable``, ``first``, ``second``, how many rows
+        show either value (``n_first``, ``n_second``), ``output``, and with ``_low`` and ``_high`` for their 95 %
+        intervals: ``effect``, the mean of Ŷ*_second − Ŷ*_first; ``moved``, the share of rows moved by more than
+        ``moved_by``; ``flips`` and ``flips_at_equal_rate``, the share of rows whose decision differs, NaN where
+        nothing is decided.
+    thresholds : dict of name to Thresholds
+        By model, for those that decide.
+    n_points : int
+        The rows that were imagined under each value.
+    model_based : bool
+        Whether the causal model was estimated.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, paired_effects
+    >>> world = datasets.applicants()
+    >>> pairs = paired_effects(lambda frame: frame["training"], world, world.sample(300, random_state=0), ["sex"])
+    >>> pairs.largest()["second"]
+    'sex = m'
+    """
+
+    table: pd.DataFrame
+    moved_by: float
+    thresholds: dict[str, Thresholds]
+    n_points: int
+    model_based: bool
+
+    def largest(self, model: str | None = None) -> pd.Series:
+        """Return the row of the largest mean effect, of all models or of one."""
+        table = self.table if model is None else self.table[self.table["model"] == model]
+        if table.empty:
+            names = ", ".join(self.table["model"].unique())
+            raise InputError(f"There is no model named {model!r}; name one of {names}.")
+        largest: pd.Series = table.loc[table["effect"].abs().idxmax()]
+        return largest
+
+    @property
+    def headline(self) -> str:
+        """Name the largest paired effect of each model; however few rows show a value, it is not averaged away."""
+        models, parts = list(self.table["model"].unique()), []
+        for name in models:
+            row = self.largest(name)
+            flips = "" if np.isnan(row["flips"]) else f", and {100 * row['flips']:.3g} % of decisions flip"
+            parts.append(
+                f"{f'{name}: ' if len(models) > 1 else ''}the largest effect is that of going from {row['first']} to "
+                f"{row['second']}, which moves {row['output']} by {row['effect']:.3g} on average "
+                f"({row['effect_low']:.3g} to {row['effect_high']:.3g}){flips}"
+            )
+        return f"{whose(self.model_based)}: {'; '.join(parts)}."
+
+    def __str__(self) -> str:
+        return f"{self.headline}\n{self.table.to_string(index=False)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready data; what is unknown is None."""
+        return fields_as_data(self, "table", headline=self.headline, pairs=self.table)
+
+
+def paired_effects(
+    model: Any,
+    scm: StructuralCausalModel,
+    rows: pd.DataFrame | Units,
+    protected: Names,
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    crossings: bool = True,
+    threshold: float | None = None,
+    rate: float | None = None,
+    moved_by: float | None = None,
+    n_points: int = 1000,
+    inputs: Sequence[str] | None = None,
+    method: str | None = None,
+    n_draws: int | None = None,
+    random_state: RandomState = 0,
+) -> PairedEffects:
+    """Compare every pair of values of each protected variable, and of each crossing of two, row by row.
+
+    Parameters
+    ----------
+    model
+        A model, or a mapping of names to models that are asked about the same rows.
+    scm, rows, inputs, method, n_draws, threshold, rate, random_state
+        See `variance_of_counterfactuals`.
+    protected : name or list of names
+        Each is changed alone; two that cross are changed together.
+    values : mapping from name to values, optional
+        Which values to compare. Default: all labels that occur; of numbers all where they are few, else the 10 %,
+        50 % and 90 % quantiles. Crossings of many labels are many pairs: name those that matter.
+    crossings : bool
+        Whether pairs in which two protected variables differ at once are compared too.
+    moved_by : float, optional
+        A row counts as moved if its prediction changes by more than this: 0.05 for probabilities, else a tenth of the
+        standard deviation of the first model's predictions.
+    n_points : int
+        Rows that are imagined under every value.
+
+    Examples
+    --------
+    >>> from ciplearn import datasets, paired_effects
+    >>> world = datasets.applicants()
+    >>> people = world.sample(300, random_state=0)
+    >>> pairs = paired_effects(lambda frame: frame["training"], world, people, protected=["sex"])
+    >>> pairs.table[["first", "second", "effect"]].round(6).values.tolist()
+    [['sex = f', 'sex = m', 2.0]]
+    """
+    names = checked_protected(scm, protected)
+    n_points = whole(n_points, "n_points", minimum=2)
+    table, ignored = table_of(scm, rows, names)
+    predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
+    asked = mapping_of(values, "values")
+    levels = {name: compared_values(table, scm, name, asked) for name in names}
+    if all(len(each) < 2 for each in levels.values()):
+        raise InputError(f"{as_list(names)} takes one value in these rows, and a pair needs two; pass values=.")
+    read = {column for predictor in predictors.values() for column in predictor.inputs}
+    seed = as_seed(random_state)
+    compared_rows: list[dict[str, Any]] = []
+    for family, settings, pairs in pairs_of(levels, crossings=flag(crossings, "crossings")):
+        # The same seed: every family is about the same rows.
+        generator = np.random.default_rng(seed)
+        points = Points.of(scm, rows, family, read, generator, n_points=n_points, n_draws=n_draws)
+        if not compared_rows:
+            factual = {name: predictor(points.as_they_are()) for name, predictor in predictors.items()}
+            thresholds = thresholds_of(predictors, factual, threshold, rate)
+            name, first = next(iter(predictors.items()))
+            if moved_by is not None:
+                moved = non_negative(moved_by, "moved_by")
+            elif first.method == "predict_proba":
+                moved = _MOVED_PROBABILITY
+            else:
+                moved = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
+        compared = points.compared(predictors, settings, pairs, thresholds, moved)
+        # Of a row with several draws the first speaks: they share what was seen.
+        counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
+        words = told_apart(settings, said)
+        for name, predictor in predictors.items():
+            for (one, two), per_output in zip(pairs, compared[name], strict=True):
+                for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):
+                    row: dict[str, Any] = {"model": name, "variable": " × ".join(family)}
+                    row |= {"first": words[one], "second": words[two], "n_first": counts[one], "n_second": counts[two]}
+                    row["output"] = output
+                    for measure in _MEASURES:
+                        per_point, (value, low, high) = measures.get(measure), UNKNOWN_INTERVAL
+                        if per_point is not None:
+                            interval = bootstrap_interval(per_point, generator) if measure == "effect" else None
+                            value, (low, high) = float(per_point.mean()), interval or share_interval(per_point)
+                        row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+                    compared_rows.append(row)
+    return PairedEffects(pd.DataFrame(compared_rows), moved, thresholds, points.n, scm.model_based)
+
+
+def _count(table: pd.DataFrame, scm: StructuralCausalModel, setting: Mapping[str, Any]) -> int:
+    inside = np.ones(len(table), dtype=bool)
+    for name, value in setting.items():
+        for column, entry in zip(scm.columns([name]), np.atleast_1d(np.asarray(value, dtype=object)), strict=True):
+            inside &= (table[column] == entry).to_numpy()
+    return int(inside.sum())

@@ -17,7 +17,7 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.rows import RandomState, as_generator
 from ciplearn._core.wording import as_list, told_apart, written
-from ciplearn.evaluation.predictors import LARGEST, Predictor
+from ciplearn.evaluation.predictors import LARGEST, PROBABILITY_THRESHOLD, Predictor
 from ciplearn.evaluation.scores import (
     NORMAL_ERRORS,
     UNKNOWN_INTERVAL,
@@ -26,7 +26,6 @@ from ciplearn.evaluation.scores import (
     bootstrap_interval,
     share_interval,
 )
-from ciplearn.evaluation.vcf_result import PROBABILITY_THRESHOLD
 from ciplearn.scm.kinds import Array
 
 # Groups that a number with many values is cut into.
@@ -37,7 +36,7 @@ MEASURES = ("positive_rate", "ratio", "auc", "fpr", "fnr", "calibration", "error
 
 @dataclass(frozen=True, eq=False)
 class GroupScores:
-    """Scores of groups.
+    """The answer of `group_scores`.
 
     Attributes
     ----------
@@ -100,9 +99,8 @@ def group_scores(
     crossings : bool
     threshold : float, optional
         0.5 for the probability of the second of two classes; other numbers decide nothing by default.
-    inputs, method
+    inputs, method, random_state
         See `variance_of_counterfactuals`.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -114,15 +112,13 @@ def group_scores(
     """
     names = names_of(groups, "groups")
     _check(rows, outcome, names)
-    if threshold is not None:
-        threshold = finite(threshold, "threshold")
+    threshold = None if threshold is None else finite(threshold, "threshold")
     columns = [column for column in rows.columns if column != outcome]
     predictors = Predictor.several(model, columns, inputs, method)
     generator = as_generator(random_state)
     labels = {name: grouped(rows[name]) for name in names}
-    families: list[tuple[str, ...]] = [(name,) for name in names]
-    families += list(combinations(names, 2)) if flag(crossings, "crossings") else []
-    groups_found: list[dict[str, Any]] = []
+    families = [*((name,) for name in names), *(combinations(names, 2) if flag(crossings, "crossings") else ())]
+    per_group: list[dict[str, Any]] = []
     for name, predictor in predictors.items():
         scores = predictor.numbers(predictor.in_blocks(rows))
         task = _Task.of(predictor, scores, rows[outcome], threshold)
@@ -135,8 +131,8 @@ def group_scores(
                 row = {"model": name, "columns": " × ".join(family), "group": label, "n_rows": int(inside.sum())}
                 for measure, (value, low, high) in measured.items():
                     row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
-                groups_found.append(row)
-    return GroupScores(pd.DataFrame(groups_found), task.threshold, task.positive)
+                per_group.append(row)
+    return GroupScores(pd.DataFrame(per_group), task.threshold, task.positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,26 +152,27 @@ class _Task:
                 f"Group scores are about one number per row, but the predictor gives {scores.shape[1]}; pass a "
                 "function that returns one of them."
             )
-        classes = getattr(predictor.model, "classes_", None)
-        probability = PROBABILITY_THRESHOLD if threshold is None else threshold
-        if predictor.method == "predict_proba" and classes is not None:
+        scores, classes = scores[:, 0], getattr(predictor.model, "classes_", None)
+        is_probability = predictor.method == "predict_proba"
+        if is_probability and threshold is None:
+            threshold = PROBABILITY_THRESHOLD
+        if is_probability and classes is not None:
             if len(classes) < 2 or not outcome.isin(classes).any():
                 raise InputError(
                     f"Group scores need a model of two classes that the outcome {outcome.name!r} holds, got "
                     f"{as_list(map(repr, classes))} and an outcome like {outcome.iloc[0]!r}; fit the model to such an "
                     "outcome."
                 )
-            positive = (outcome == classes[1]).to_numpy(dtype=np.float64)
-            return cls(scores[:, 0], positive, probability, 0.5, str(classes[1]))
+            return cls(scores, (outcome == classes[1]).to_numpy(dtype=np.float64), threshold, 0.5, str(classes[1]))
         if not holds_numbers(outcome) and outcome.dtype != bool:
             raise InputError(
                 f"The outcome {outcome.name!r} holds labels, but the model has no classes; pass a model with "
                 "predict_proba and classes_, or an outcome of numbers."
             )
         truth = outcome.to_numpy(dtype=np.float64)
-        if predictor.method == "predict_proba":
-            return cls(scores[:, 0], truth, probability, 0.5, "1")
-        return cls(scores[:, 0], truth, threshold, threshold, None if threshold is None else f"above {threshold:g}")
+        if is_probability:
+            return cls(scores, truth, threshold, 0.5, "1")
+        return cls(scores, truth, threshold, threshold, None if threshold is None else f"above {threshold:g}")
 
     def decided(self, inside: Array) -> Array:  # (rows inside,)
         """The decisions in a group, as zeros and ones."""
@@ -187,20 +184,16 @@ class _Task:
         """Measure a group; ``highest`` holds the decisions in the group with most positive ones, if it is another."""
         scores, truth, decided = self.scores[inside], self.truth[inside], self.decided(inside)
         gap = scores - truth
-        found = dict.fromkeys(MEASURES, UNKNOWN_INTERVAL)
-        found["calibration"] = (float(gap.mean()), *bootstrap_interval(gap, generator))
+        measured = dict.fromkeys(MEASURES, UNKNOWN_INTERVAL)
+        measured["calibration"] = (float(gap.mean()), *bootstrap_interval(gap, generator))
         if self.threshold is None or self.cut is None:
             squares = np.square(gap)
-            found["error"] = (float(squares.mean()), *bootstrap_interval(squares, generator, (0.0, np.inf)))
-            return found
+            return measured | {"error": (float(squares.mean()), *bootstrap_interval(squares, generator, (0.0, np.inf)))}
         positive = truth > self.cut
-        found["positive_rate"] = _share(decided)
-        found["ratio"] = _ratio(decided, highest)
-        found["fpr"] = _share(decided[~positive])
-        found["fnr"] = _share(1 - decided[positive])
-        found["error"] = _share((decided > 0) != positive)
-        found["auc"] = auc(scores, positive)
-        return found
+        rates = {"positive_rate": decided, "fpr": decided[~positive], "fnr": 1 - decided[positive]}
+        rates["error"] = (decided > 0) != positive
+        measured |= {name: _share(values) for name, values in rates.items()}
+        return measured | {"ratio": _ratio(decided, highest), "auc": auc(scores, positive)}
 
 
 def grouped(column: pd.Series) -> pd.Series:
@@ -238,10 +231,8 @@ def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[t
 
 
 def _share(values: Array) -> Interval:
-    if values.size == 0:
-        return UNKNOWN_INTERVAL
     numbers = np.asarray(values, dtype=np.float64)
-    return (float(numbers.mean()), *share_interval(numbers))
+    return (float(numbers.mean()), *share_interval(numbers)) if values.size else UNKNOWN_INTERVAL
 
 
 def _ratio(decided: Array, highest: Array | None) -> Interval:
@@ -252,12 +243,9 @@ def _ratio(decided: Array, highest: Array | None) -> Interval:
     if highest is None:
         return 1.0, 1.0, 1.0
     value = float(decided.mean()) / top
-    errors, centres = 0.0, []
-    for each in (decided, highest):
-        n, cases = each.size + 1, float(each.sum()) + 0.5
-        errors += 1 / cases - 1 / n
-        centres.append(math.log(cases / n))
-    centre, half = centres[0] - centres[1], NORMAL_ERRORS * math.sqrt(errors)
+    counts = [(each.size + 1, float(each.sum()) + 0.5) for each in (decided, highest)]
+    here, there = (math.log(cases / n) for n, cases in counts)
+    centre, half = here - there, NORMAL_ERRORS * math.sqrt(sum(1 / cases - 1 / n for n, cases in counts))
     return value, min(value, math.exp(centre - half)), max(value, math.exp(centre + half))
 
 
@@ -266,8 +254,8 @@ def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
         raise InputError("rows has no rows; pass at least one.")
     for role, name in [("outcome", outcome), *(("groups", name) for name in groups)]:
         if not isinstance(name, str) or name not in rows.columns:
-            known = ", ".join(map(str, rows.columns))
-            raise InputError(f"{role} names {name!r}, which is no column of the rows; name one of {known}.")
+            columns = ", ".join(map(str, rows.columns))
+            raise InputError(f"{role} names {name!r}, which is no column of the rows; name one of {columns}.")
     if not groups:
         raise InputError("No column to group by was named; pass groups=[...].")
     if rows[outcome].isna().any():

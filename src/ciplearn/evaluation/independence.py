@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 from ciplearn._core.arguments import whole
 from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.rows import RandomState, as_generator
-from ciplearn.evaluation.encoding import Sides, Variable
-from ciplearn.evaluation.regression import Conditioning, Regression, Residuals, directions
+from ciplearn.evaluation.regression import Menu, Regression, Variable, features_of
+from ciplearn.kernels.ridge import eigh
 
-N_BOOTSTRAP = 999
-_MOST_RESAMPLES = 1_000_000
-MAX_ROWS = 20_000
-MIN_ROWS = 20
+N_BOOTSTRAP, _MOST_RESAMPLES = 999, 1_000_000
+MIN_ROWS, MAX_ROWS = 20, 20_000
 
 # Bootstrap signs held at a time are rows times this.
 _BLOCK = 256
@@ -31,16 +31,20 @@ _BIAS_LEFT = 2.0
 
 # A rejection counts unless bias may be all of the covariance found and a standard error, or unless both regressions
 # want this share of the freedom that they could have.
-_BIASED_SHARE = 1.0
-_BIASED_ERRORS = 1.0
-_STARVED = 0.35
-_ROWS_PER_CELL = 4
-_INTERVALS = 4
-_NOISES = 5
+_BIASED_SHARE, _BIASED_ERRORS, _STARVED = 1.0, 1.0, 0.35
+_ROWS_PER_CELL, _INTERVALS, _NOISES = 4, 4, 5
+_BIAS = (
+    "a dependence is found, but the rows are too few for the regressions on the conditioning variables, whose errors "
+    "may have made it"
+)
 
 # A dependence is called detectable if it is found with this probability.
 _POWER = 0.8
 _CORRELATIONS = tuple(float(rho) for rho in np.round(np.geomspace(0.005, 0.995, 160), 4))
+
+# Directions of a feature space that carry less than this share of its variance are left out.
+_NEGLIGIBLE = 2e-3
+_DIRECTIONS, _WEIGHTS = 10, 6
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,6 @@ class IndependenceTest:
         The kernel statistic itself; comparable only between tests on the same rows.
     conditional : bool
         Whether there was anything to condition on.
-    n_rows, n_bootstrap : int
     detectable : float
         The smallest partial correlation, between the leading features of the two sides, that the test would have found
         with probability 0.8; NaN where there is none.
@@ -99,8 +102,8 @@ class IndependenceTest:
                 f"{self.detectable:.2g}"
             )
         if self.rejects:
-            known = " when the conditioning variables are known" if self.conditional else ""
-            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{known}"
+            if_seen = " when the conditioning variables are known" if self.conditional else ""
+            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{if_seen}"
         return f"On {self.n_rows} rows {what} has p = {self.p_value:.3g} and {verdict}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,6 +159,37 @@ def independence_test(
     return run_test(Sides.of(y_hat, right, given), as_generator(random_state), n_bootstrap, max_rows)
 
 
+@dataclass(frozen=True)
+class Sides:
+    """The three parts of Ŷ ⊥ R | S, encoded, with the same rows; ``given`` is None where nothing is conditioned on."""
+
+    left: Variable
+    right: Variable
+    given: Variable | None
+
+    @classmethod
+    def of(cls, y_hat: Any, right: Any, given: Any) -> Sides:
+        """Encode each part and check that they belong together."""
+        left, other = Variable.of(y_hat, "y_hat"), Variable.of(right, "right")
+        context = None if given is None else Variable.of(given, "given")
+        for name, side in (("right", other), ("given", context or left)):
+            if side.n != left.n:
+                raise InputError(
+                    f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same "
+                    "rows, in the same order."
+                )
+        return cls(left, other, context)
+
+    def sampled(self, most: int, generator: Generator) -> Sides:
+        """Return a random part of the rows where there are more than ``most``."""
+        n = self.left.n
+        if n <= most:
+            return self
+        rows = torch.as_tensor(np.sort(generator.choice(n, most, replace=False)))
+        left, right = (replace(side, rows=side.rows[rows]) for side in (self.left, self.right))
+        return Sides(left, right, self.given and replace(self.given, rows=self.given.rows[rows]))
+
+
 def run_test(
     every: Sides, generator: np.random.Generator, n_bootstrap: int = N_BOOTSTRAP, max_rows: int = MAX_ROWS
 ) -> IndependenceTest:
@@ -187,16 +221,14 @@ class PreparedTest:
             obstacle = "a column varies by no more than rounding; subtract its offset before it is saved"
             return IndependenceTest(math.nan, math.nan, conditional, n, n_bootstrap, obstacle=obstacle)
         if self.given is None or self.given.given.is_constant:
-            found = self._by_permutation(n_bootstrap, generator)
-            return IndependenceTest(
-                found.p_value, found.statistic, conditional, n, n_bootstrap, found.detectable(self.level)
-            )
-        left, right = (
-            self.given.residuals(side, name) for side, name in zip((self.left, self.right), self.names, strict=True)
-        )
-        found = _by_signs(left, right, self.given.weights, n_bootstrap, generator)
-        answer = IndependenceTest(found.p_value, found.statistic, True, n, n_bootstrap, found.detectable(self.level))
-        if answer.rejects and _may_be_bias(left.raw, right.raw, generator):
+            resampled, raw = self._by_permutation(n_bootstrap, generator), None
+        else:
+            sides = zip((self.left, self.right), self.names, strict=True)
+            left, right = (self.given.residuals(side, name) for side, name in sides)
+            resampled, raw = _by_signs(left, right, self.given.weights, n_bootstrap, generator), (left.raw, right.raw)
+        detectable = resampled.detectable(self.level)
+        answer = IndependenceTest(resampled.p_value, resampled.statistic, conditional, n, n_bootstrap, detectable)
+        if raw is not None and answer.rejects and _may_be_bias(*raw, generator):
             return replace(answer, p_value=math.nan, obstacle=_BIAS)
         return answer
 
@@ -208,15 +240,7 @@ class PreparedTest:
             generator.permutation(self.left.n) if place else np.arange(self.left.n) for place in range(1 + n_bootstrap)
         )
         sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / self.left.n
-        push = torch.zeros(f.shape[1], g.shape[1], dtype=f.dtype)
-        push[-1] = _slope(f, g) * (g.T @ g[:, -1]) / self.left.n
-        return _Resampled.of(sums[:, 0], sums[:, 1:], push.flatten())
-
-
-_BIAS = (
-    "a dependence is found, but the rows are too few for the regressions on the conditioning variables, whose errors "
-    "may have made it"
-)
+        return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / self.left.n)
 
 
 @dataclass(frozen=True)
@@ -260,14 +284,15 @@ def _by_signs(
         size = (len(f), min(_BLOCK, n_bootstrap - start))
         signs = torch.as_tensor(generator.integers(0, 2, size=size) * 2.0 - 1.0)
         resampled.append(shrunk[:, None] * (products.T @ signs))
-    push = torch.zeros(f.shape[1], g.shape[1], weights.shape[1], dtype=f.dtype)
-    push[-1] = _slope(f, g) * (g * g[:, -1:]).T @ weights
-    return _Resampled.of(products.sum(dim=0), torch.cat(resampled, dim=1), push.flatten())
+    push = _push(f, g, (g * g[:, -1:]).T @ weights)
+    return _Resampled.of(products.sum(dim=0), torch.cat(resampled, dim=1), push)
 
 
-def _slope(f: Tensor, g: Tensor) -> float:  # (n, q), (n, q')
-    """What the leading feature of one side grows by with that of the other, per unit of correlation."""
-    return float((f[:, -1].square().sum() / g[:, -1].square().sum()).sqrt())
+def _push(f: Tensor, g: Tensor, of_g: Tensor) -> Tensor:  # (n, q), (n, q'), (q', ...) -> (q * q' * ...,)
+    """What a sum of products grows by per unit of correlation of the two leading features."""
+    push = torch.zeros(f.shape[1], *of_g.shape, dtype=f.dtype)
+    push[-1] = float((f[:, -1].square().sum() / g[:, -1].square().sum()).sqrt()) * of_g
+    return push.flatten()
 
 
 def _may_be_bias(one: Regression, other: Regression, generator: np.random.Generator) -> bool:
@@ -300,3 +325,72 @@ def _may_be_bias(one: Regression, other: Regression, generator: np.random.Genera
     share = float((bias * covariance).sum() / covariance.square().sum())
     error = (one.variances.outer(other.variances).sum() / n).sqrt()
     return share > _BIASED_SHARE and float(bias.square().sum().sqrt() / error) > _BIASED_ERRORS
+
+
+class Conditioning:
+    """S, prepared once for many tests: the kernels that compete on it, and the directions s that weigh products."""
+
+    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
+        self.given, self._generator = given, generator
+        self._residuals: dict[str, Residuals] = {}
+
+    @cached_property
+    def _menu(self) -> Menu:
+        return Menu(self.given, self._generator)
+
+    @cached_property
+    def weights(self) -> Tensor:  # (n, m)
+        """Leading directions of S."""
+        return directions(self.given, self._generator, _WEIGHTS, centred=False)
+
+    def residuals(self, side: Variable, name: str = "") -> Residuals:
+        """Regress one side on S; a side with a name is regressed once."""
+        if name and name in self._residuals:
+            return self._residuals[name]
+        numbers, rows = list(side.numbers), side.rows.clone()
+        indicators = [(rows[:, place, None] == rows[:, place].unique()).double() for place in side.labels]
+        plain = torch.cat([rows[:, numbers], *indicators], dim=1)
+        plain = plain - plain.mean(dim=0)
+        menu = self._menu.weighted_for(plain)
+        raw = Regression.of(plain, menu)
+        left = raw.residuals[:, : len(numbers)]
+        # Directions are those of the residuals of numbers, at unit spread.
+        rows[:, numbers] = left / left.square().mean(dim=0).sqrt().clamp_min(1e-12)
+        made = Residuals(raw, Regression.of(directions(replace(side, rows=rows), self._generator), menu))
+        if name:
+            self._residuals[name] = made
+        return made
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What S leaves of one side: of its numbers and labels, and of features of that."""
+
+    raw: Regression
+    features: Regression
+
+    @cached_property
+    def followed(self) -> Tensor:  # (q,)
+        """The share of each feature's variance that is linear in the raw residuals."""
+        features, raw = self.features.residuals, self.raw.residuals
+        fitted = raw @ (torch.linalg.pinv(raw, rtol=1e-6) @ features)
+        return (fitted.square().sum(dim=0) / features.square().sum(dim=0).clamp_min(1e-300)).clamp(max=1)
+
+    def shrinkage(self, other: Residuals) -> Tensor:  # (q, q')
+        """`Regression.shrinkage` of features: what their own regression used up, or the one before it, if more.
+
+        Degrees of freedom of the raw regression are missing in what is linear in its residuals.
+        """
+        raw = self.raw.shrinkage(other.raw).max() - 1
+        return torch.maximum(self.features.shrinkage(other.features), 1 + raw * self.followed.outer(other.followed))
+
+
+def directions(
+    variable: Variable, generator: np.random.Generator, most: int = _DIRECTIONS, centred: bool = True
+) -> Tensor:  # (n, q)
+    """Leading directions of the kernel's feature space, which a sample of the rows spans."""
+    features = features_of(variable.kernel.resolve(variable.rows), variable.rows, generator)
+    features = features - features.mean(dim=0) if centred else features
+    values, vectors = eigh(features.T @ features)
+    count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
+    return features @ vectors[:, -count:]

@@ -1,20 +1,27 @@
-"""Any finished predictor as one function from a frame to numbers."""
+"""Any finished predictor as one function from a frame to numbers, and what it was trained to keep and decides by."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.arguments import names_of, one_of
+from ciplearn._core.arguments import finite, names_of, one_of, share
 from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.causal.names import nodes_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.scm.kinds import Array
 
 METHODS = ("predict_proba", "predict")
+PROBABILITY_THRESHOLD = 0.5
+
+_ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
 
 # The variance of variances is a fourth power, which must be a number still.
 LARGEST = 1e75
@@ -29,20 +36,15 @@ class Predictor:
     inputs: tuple[str, ...]  # the columns shown to the model
 
     @classmethod
-    def of(
-        cls,
-        model: Any,
-        columns: Sequence[str],
-        inputs: Sequence[str] | None,
-        method: str | None,
-        ignored: Sequence[Any] = (),
-    ) -> Predictor:
+    def of(cls, model: Any, columns: Sequence[str], inputs: Any, method: Any, ignored: Sequence[Any] = ()) -> Predictor:
         """Find out how to ask ``model``.
 
         A model with class probabilities is asked for these, any other for its prediction, a plain function is called.
         Without ``inputs`` the model sees the columns it remembers from its fit, or else all. Columns of the table in
-        ``ignored`` have no counterfactual values, so no model may read them.
+        ``ignored`` have no counterfactual values, so no model may read them. A predictor is returned as it is.
         """
+        if isinstance(model, cls):
+            return model
         if method is not None:
             one_of(method, "method", METHODS)
         names = inputs if inputs is not None else _remembered(model, columns, ignored)
@@ -72,19 +74,12 @@ class Predictor:
         return cls(model, method or "call", tuple(names))
 
     @classmethod
-    def several(
-        cls,
-        model: Any,
-        columns: Sequence[str],
-        inputs: Sequence[str] | None,
-        method: str | None,
-        ignored: Sequence[Any] = (),
-    ) -> dict[str, Predictor]:
-        """Read a mapping of names to models; a model alone stands under the name ``"model"``."""
+    def several(cls, model: Any, *more: Any) -> dict[str, Predictor]:
+        """Read a mapping of names to models as `of` does; a model alone stands under the name ``"model"``."""
         models = model if isinstance(model, Mapping) else {"model": model}
         if not models:
             raise InputError("The mapping of models is empty; pass at least one model.")
-        return {str(name): cls.of(each, columns, inputs, method, ignored) for name, each in models.items()}
+        return {str(name): cls.of(each, *more) for name, each in models.items()}
 
     def raw(self, frame: pd.DataFrame) -> Array:  # (n,) or (n, q)
         """What the model says, labels as labels, with the number of rows checked."""
@@ -99,7 +94,11 @@ class Predictor:
                 f"The predictor failed for want of {error}, which is not among the columns it is shown, "
                 f"{', '.join(map(str, self.inputs))}; pass rows with that column, or other inputs."
             ) from error
-        array = _as_array(answer)
+        if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
+            raise InputTypeError(
+                "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
+            )
+        array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(
                 f"The predictor must return one prediction per row, but returned shape {array.shape} for {len(frame)} "
@@ -129,11 +128,10 @@ class Predictor:
         """Names for q outputs: classes where they are known."""
         classes = getattr(self.model, "classes_", None)
         if self.method == "predict_proba" and classes is not None and np.ndim(classes) == 1:
-            names = [str(label) for label in classes]
-            if len(names) == 2 and q == 1:
-                return (names[1],)
+            names = tuple(str(label) for label in classes)
+            names = names[1:] if len(names) == 2 and q == 1 else names
             if len(names) == q:
-                return tuple(names)
+                return names
         return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
 
 
@@ -165,12 +163,9 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
     Our networks keep what they read in ``roles_``, baselines in ``inputs_``; both take tables with more columns.
     """
     trained = getattr(model, "best_estimator_", model)
-    known = (
-        getattr(getattr(trained, "roles_", None), "inputs", None),
-        getattr(trained, "inputs_", None),
-        getattr(trained, "feature_names_in_", None),
-    )
-    names = next((list(names) for names in known if names is not None), [])
+    roles = getattr(trained, "roles_", None)
+    told = (getattr(*each, None) for each in ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_")))
+    names = next((list(names) for names in told if names is not None), [])
     strangers = [name for name in names if name in ignored]
     if strangers:
         raise InputError(
@@ -180,13 +175,86 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
     return names if names and all(name in columns for name in names) else None
 
 
-def _as_array(answer: Any) -> Array:
-    if hasattr(answer, "detach"):
-        answer = answer.detach().cpu()
-    if isinstance(answer, pd.Series | pd.DataFrame):
-        return np.asarray(answer.to_numpy())
-    if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
-        raise InputTypeError(
-            "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
-        )
-    return np.asarray(answer)
+@dataclass(frozen=True)
+class Thresholds:
+    """The two thresholds at which one model's decisions are compared: the one given, and the one of an equal rate."""
+
+    given: float
+    equal_rate: float
+
+
+def thresholds_of(
+    predictors: Mapping[str, Predictor], answers: Mapping[str, Array], threshold: float | None, rate: float | None
+) -> dict[str, Thresholds]:  # (n, q) each
+    """Settle the thresholds of every model that decides; answers are those for rows as they are.
+
+    A model decides if it gives the probability of the second of two classes, or one number where a threshold was named.
+    The equal rate is the same for all models: by default the mean probability that the first of them gives, or for
+    other numbers its share above the threshold.
+    """
+    threshold = None if threshold is None else finite(threshold, "threshold")
+    rate = None if rate is None else share(rate, "rate")
+    thresholds: dict[str, Thresholds] = {}
+    for name, predictor in predictors.items():
+        scores = answers[name]
+        probability = predictor.method == "predict_proba" and scores.shape[1] == 1
+        if scores.shape[1] != 1 and threshold is not None:
+            raise InputError(
+                f"A threshold decides on one number per row, but the predictor gives {scores.shape[1]}; pass "
+                "threshold=None, or a function that returns one of them."
+            )
+        if not probability and threshold is None:
+            continue
+        given = PROBABILITY_THRESHOLD if threshold is None else threshold
+        if rate is None:
+            rate = float(scores.mean()) if probability else float((scores > given).mean())
+        thresholds[name] = Thresholds(given, threshold_at(scores[:, 0], rate))
+    return thresholds
+
+
+def threshold_at(scores: Array, rate: float) -> float:  # (n,)
+    """Return the smallest score that at most a share ``rate`` of the scores exceed."""
+    # 0.7 of ten is seven, though 10 · (1 − 0.7) is above 3.
+    above = math.floor(rate * len(scores) + 1e-9)
+    return float(np.sort(scores)[max(0, len(scores) - above - 1)])
+
+
+def verdict_on(model: Any, graph: CausalGraph, roles: dict[str, Any]) -> Verdict:
+    """Return the verdict for roles that were named, or else the one that the model carries for this graph.
+
+    Where the model carries none, or one on another graph, its roles are judged; where it has no roles that fit, those
+    written in the graph's text.
+    """
+    if any(role is not None for role in roles.values()):
+        return graph.criterion(**roles)
+    trained = getattr(model, "best_estimator_", model)
+    verdict = getattr(trained, "verdict_", None)
+    if isinstance(verdict, Verdict):
+        # Roles written in a source text do not count: an estimated model does not keep them.
+        parts = ("nodes", "directed", "bidirected", "undirected", "latent")
+        if all(getattr(verdict.graph, part) == getattr(graph, part) for part in parts):
+            return verdict
+        roles = {role: getattr(verdict, role) for role in _ROLES}
+    elif hasattr(trained, "graph") and hasattr(trained, "protected"):
+        columns = tuple(str(name) for name in getattr(trained, "feature_names_in_", ()))
+        roles = {role: _nodes(getattr(trained, role, None), columns, graph, role) for role in _ROLES[1:]}
+        roles["outcome"] = trained.outcome
+    named = {node for names in roles.values() for node in ([names] if isinstance(names, str) else names or ())}
+    return graph.criterion(**roles if named <= set(graph.nodes) else {})
+
+
+def enforced_statement(model: Any) -> Independence | None:
+    """Return the independence, about columns, that a model was trained to keep; None where it was not."""
+    trained = getattr(model, "best_estimator_", model)
+    penalised = (getattr(trained, "gamma_", None) or 0) > 0
+    statement = getattr(trained, "independence_", None) if penalised else None
+    return statement if isinstance(statement, Independence) else None
+
+
+def _nodes(named: Any, columns: tuple[str, ...], graph: CausalGraph, role: str) -> tuple[str, ...] | None:
+    """Return the nodes that names, or positions in the table the model was fitted on, stand for."""
+    if named is None:
+        return None
+    entries = [named] if isinstance(named, str | Integral) else list(named)
+    names = [columns[each] if isinstance(each, Integral) and each < len(columns) else str(each) for each in entries]
+    return nodes_of(names, graph.nodes, columns, role)

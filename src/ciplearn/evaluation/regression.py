@@ -1,4 +1,4 @@
-"""What S leaves of the two sides of a test, by kernel ridge whose kernel and ridges leave-one-out error chooses."""
+"""Columns of any kind with a kernel, and their kernel ridge, whose kernel and ridges leave-one-out error chooses."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.ensemble import ExtraTreesRegressor
 from torch import Tensor
 
-from ciplearn.evaluation.encoding import Variable
+from ciplearn._core.columns import holds_numbers
+from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
 from ciplearn.kernels.combined import Sum, mixed_kernel
 from ciplearn.kernels.features import Projection
 from ciplearn.kernels.ridge import LeftOut, eigenspace, eigh, rest_of
+
+# A range of this share of the largest value is sixteen units in the last place.
+_ROUNDING = 16 * np.finfo(np.float64).eps
 
 # Rows on which kernels compete; the winner then sees all rows.
 _TRIAL_ROWS = 500
@@ -33,16 +38,88 @@ _UNDERSMOOTHING = (0.5, 0.2, 0.1)
 _MOST_FREEDOM = 0.7
 
 # Multiples of the median distance.
-_SMOOTH = (0.2, 0.5, 1.2)
-_ROUGH = (0.3, 2.0)
+_WIDTHS = ((Gaussian("median"), (0.2, 0.5, 1.2)), (Laplace("median"), (0.3, 2.0)))
 
 # Columns of S from which on some may be irrelevant.
 _MANY_COLUMNS = 3
 
-# Directions of a feature space that carry less than this share of its variance are left out.
-_NEGLIGIBLE = 2e-3
-_DIRECTIONS = 10
-_WEIGHTS = 6
+
+@dataclass(frozen=True)
+class Variable:
+    """Columns of any kind as a tensor, with a kernel that fits them."""
+
+    rows: Tensor  # (n, c): numbers standardised, labels as codes
+    kernel: Kernel  # Gaussian on the numbers with a median length scale, times the kernel of categories on the codes
+    categories: tuple[bool, ...]  # whether each column holds codes of labels
+    rounded: bool = False  # whether numbers vary by no more than rounding, so that nothing can be said about them
+
+    @classmethod
+    def of(cls, value: Any, name: str) -> Variable:
+        """Read a frame, a series, an array or a tensor; labels are columns that do not hold numbers."""
+        frame = _as_frame(value, name)
+        missing = int(frame.isna().any(axis=1).sum())
+        if missing:
+            raise InputError(f"{name} holds NaN in {missing} of {len(frame)} rows; drop or impute those rows first.")
+        numbers, labels, rounded = [], [], False
+        for _, column in frame.items():
+            if holds_numbers(column):
+                values = column.to_numpy(dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise InputError(f"{name} holds infinity; drop or impute those rows first.")
+                # Halves, because the range of all finite numbers is not finite.
+                half_range = values.max() / 2 - values.min() / 2
+                rounded = rounded or bool(0 < half_range <= _ROUNDING * np.abs(values).max() / 2)
+                numbers.append(_standardised(values))
+            else:
+                labels.append(pd.factorize(column.astype(object))[0].astype(np.float64))
+        rows = torch.as_tensor(np.stack([*numbers, *labels], axis=1))
+        categories = (False,) * len(numbers) + (True,) * len(labels)
+        return cls(rows, mixed_kernel(Gaussian("median"), categories), categories, rounded)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.rows.shape[0]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Places of the columns of numbers."""
+        return tuple(place for place, is_category in enumerate(self.categories) if not is_category)
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Places of the columns of labels."""
+        return tuple(place for place, is_category in enumerate(self.categories) if is_category)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are the same."""
+        return bool((self.rows == self.rows[:1]).all())
+
+
+def _as_frame(value: Any, name: str) -> pd.DataFrame:
+    if isinstance(value, pd.Series):
+        value = value.to_frame()
+    if not isinstance(value, pd.DataFrame):
+        array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+        if array.ndim not in (1, 2) or array.size == 0:
+            raise InputTypeError(
+                f"{name} must be a frame, or an array of shape (rows,) or (rows, columns), got shape {array.shape}."
+            )
+        value = pd.DataFrame(array)
+    if value.shape[0] == 0 or value.shape[1] == 0:
+        raise InputError(f"{name} is empty, got shape {value.shape}; pass at least one column and some rows.")
+    return value
+
+
+def _standardised(values: Any) -> Any:
+    """Mean zero and variance one, at every scale and offset that double precision can tell from a constant."""
+    _, exponent = np.frexp(np.abs(values).max())
+    # A power of two scales exactly; squares then neither overflow nor vanish.
+    values = np.ldexp(values, -int(exponent))
+    values = values - np.median(values)
+    values = values / (np.abs(values).max() or 1.0)
+    return (values - values.mean()) / (values.std() or 1.0)
 
 
 def tie(n: int) -> float:
@@ -189,8 +266,7 @@ class Regression:
         return fitted - from_half
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A kernel that competes."""
 
     kernel: Kernel
@@ -209,8 +285,7 @@ class Menu:
 
     def __init__(self, given: Variable, generator: np.random.Generator) -> None:
         self._given, self._generator = given, generator
-        size = min(given.n, _TRIAL_ROWS)
-        self._sample = torch.as_tensor(np.sort(generator.choice(given.n, size, replace=False)))
+        self._sample = torch.as_tensor(np.sort(generator.choice(given.n, min(given.n, _TRIAL_ROWS), replace=False)))
         self._entries = [self._entry(kernel, given.rows, mixed) for kernel, mixed in _plain(given)]
 
     def _entry(self, kernel: Kernel, rows: Tensor, mixed: float) -> _Entry:
@@ -223,8 +298,15 @@ class Menu:
         weights = _importance(self._given, side, self._sample, self._generator)
         rows = self._given.rows * weights
         mixed = float(weights.square().sum() ** 2 / weights.square().square().sum())
+        linear, categories = Linear(columns=self._given.numbers), self._given.categories
+        additive = [Categorical(columns=(place,)) for place in self._given.labels]
+        weighted = [
+            self._entry(Sum(resolved.widened(factor), linear, *additive), rows, mixed)
+            for kernel, factors in _WIDTHS
+            for resolved in [mixed_kernel(kernel, categories).resolve(rows)]
+            for factor in factors
+        ]
         menu = copy(self)
-        weighted = [self._entry(kernel, rows, mixed) for kernel in _of_weighted(self._given, rows)]
         menu._entries = [*self._entries, *weighted]
         return menu
 
@@ -253,7 +335,7 @@ def _plain(given: Variable) -> Iterator[tuple[Kernel, float]]:
         if len(labels) > 1:
             yield Sum(given.kernel, *additive), 1
         return
-    for kernel, factors in ((Gaussian("median"), _SMOOTH), (Laplace("median"), _ROUGH)):
+    for kernel, factors in _WIDTHS:
         resolved = mixed_kernel(kernel, given.categories).resolve(rows)
         for factor in factors:
             yield Sum(resolved.widened(factor), *additive), len(numbers)
@@ -271,95 +353,3 @@ def _importance(given: Variable, side: Tensor, sample: Tensor, generator: np.ran
     weights = np.sqrt(importance / max(importance.max(), 1e-300))
     weights[list(given.labels)] = 1
     return torch.as_tensor(weights)
-
-
-def _of_weighted(given: Variable, rows: Tensor) -> Iterator[Kernel]:
-    linear = Linear(columns=given.numbers)
-    additive = [Categorical(columns=(place,)) for place in given.labels]
-    for kernel, factors in ((Gaussian("median"), _SMOOTH), (Laplace("median"), _ROUGH)):
-        resolved = mixed_kernel(kernel, given.categories).resolve(rows)
-        for factor in factors:
-            yield Sum(resolved.widened(factor), linear, *additive)
-
-
-class Conditioning:
-    """S, prepared once for many tests: the kernels that compete on it, and the directions s that weigh products."""
-
-    def __init__(self, given: Variable, generator: np.random.Generator) -> None:
-        self.given, self._generator = given, generator
-        self._residuals: dict[str, Residuals] = {}
-
-    @cached_property
-    def _menu(self) -> Menu:
-        return Menu(self.given, self._generator)
-
-    @cached_property
-    def weights(self) -> Tensor:  # (n, m)
-        """Leading directions of S."""
-        return directions(self.given, self._generator, _WEIGHTS, centred=False)
-
-    def residuals(self, side: Variable, name: str = "") -> Residuals:
-        """Regress one side on S; a side with a name is regressed once."""
-        if name and name in self._residuals:
-            return self._residuals[name]
-        plain = _numbers_and_indicators(side)
-        menu = self._menu.weighted_for(plain)
-        raw = Regression.of(plain, menu)
-        made = Residuals(raw, Regression.of(directions(_without_trend(side, raw), self._generator), menu))
-        if name:
-            self._residuals[name] = made
-        return made
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """What S leaves of one side: of its numbers and labels, and of features of that."""
-
-    raw: Regression
-    features: Regression
-
-    @cached_property
-    def followed(self) -> Tensor:  # (q,)
-        """The share of each feature's variance that is linear in the raw residuals."""
-        features, raw = self.features.residuals, self.raw.residuals
-        fitted = raw @ (torch.linalg.pinv(raw, rtol=1e-6) @ features)
-        return (fitted.square().sum(dim=0) / features.square().sum(dim=0).clamp_min(1e-300)).clamp(max=1)
-
-    def shrinkage(self, other: Residuals) -> Tensor:  # (q, q')
-        """`Regression.shrinkage` of features: what their own regression used up, or the one before it, if more.
-
-        Degrees of freedom of the raw regression are missing in what is linear in its residuals.
-        """
-        raw = self.raw.shrinkage(other.raw).max() - 1
-        return torch.maximum(self.features.shrinkage(other.features), 1 + raw * self.followed.outer(other.followed))
-
-
-def directions(
-    variable: Variable, generator: np.random.Generator, most: int = _DIRECTIONS, centred: bool = True
-) -> Tensor:  # (n, q)
-    """Leading directions of the kernel's feature space, which a sample of the rows spans."""
-    features = features_of(variable.kernel.resolve(variable.rows), variable.rows, generator)
-    features = _centred(features) if centred else features
-    values, vectors = eigh(features.T @ features)
-    count = max(1, min(most, int((values > _NEGLIGIBLE * values.sum()).sum())))
-    return features @ vectors[:, -count:]
-
-
-def _numbers_and_indicators(variable: Variable) -> Tensor:  # (n, q)
-    """Numbers as they are and an indicator per label, centred."""
-    indicators = [
-        (variable.rows[:, place, None] == variable.rows[:, place].unique()).double() for place in variable.labels
-    ]
-    return _centred(torch.cat([variable.rows[:, list(variable.numbers)], *indicators], dim=1))
-
-
-def _without_trend(variable: Variable, regression: Regression) -> Variable:
-    """The variable with its numbers replaced by their residuals, at unit spread."""
-    residuals = regression.residuals[:, : len(variable.numbers)]
-    rows = variable.rows.clone()
-    rows[:, list(variable.numbers)] = residuals / residuals.square().mean(dim=0).sqrt().clamp_min(1e-12)
-    return replace(variable, rows=rows)
-
-
-def _centred(columns: Tensor) -> Tensor:  # (n, q)
-    return columns - columns.mean(dim=0)

@@ -1,9 +1,10 @@
-"""Predictive scores in numbers and in words, and confidence intervals of means, shares and ranks."""
+"""Predictive scores, confidence intervals of means, shares and ranks, and how numbers stand in sentences and tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,119 @@ from scipy.stats import norm, rankdata
 from ciplearn._core.columns import as_numbers, holds_numbers, log_losses
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.wording import Unit, decimal, percent
 from ciplearn.scm.kinds import Array
+
+UNKNOWN = "–"
+
+# Names of the models that are compared.
+MODEL, FREE = "this model", "unconstrained"
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# Beyond these, the unit of an outcome is written with a power of ten.
+_TINY, _HUGE = 1e-4, 1e7
+
+
+def short(value: float) -> str:
+    """Write a number with three digits, without noise."""
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}" if abs(value) < 1000 else _grouped(value, 0)
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def tied(words: str) -> str:
+    """Keep a name, its sign of equality and the value on one line."""
+    return words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
+def percent(share: float | None) -> str:
+    """Write a share; a share that is not zero is never written as zero, and one below a whole never as a whole."""
+    if share is None or math.isnan(share):
+        return UNKNOWN
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    if 0.9995 <= share < 1:
+        return ">99.9 %"
+    return "0 %" if share == 0 else "100 %" if share == 1 else f"{100 * share:.1f} %"
+
+
+def decimal(value: float | None, digits: int = 3) -> str:
+    """Write a score or a ratio with so many digits behind the point; what is not zero is never written as zero."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    step = 10.0**-digits
+    if abs(value) < step / 2:
+        return f"{'>−' if value < 0 else '<'}{step:.{digits}f}"
+    return _grouped(value, digits)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How amounts of a prediction are written.
+
+    Probabilities change by points, one point being 0.01. Other predictions are in the unit of the outcome, to a
+    thousandth of the decade of its standard deviation.
+    """
+
+    probability: bool
+    scale: float = 1.0  # the standard deviation of the outcome; not used for probabilities
+
+    def amount(self, value: float | None, *, signed: bool = False) -> str:
+        """Write how much a prediction changes."""
+        if value is None or math.isnan(value):
+            return UNKNOWN
+        text = f"{decimal(100 * value, 1)} points" if self.probability else self._in_units(value)
+        return f"+{text}" if signed and value > 0 and not text.startswith("<") else text
+
+    def allowed(self, limit: float) -> str:
+        """Say how much is allowed."""
+        return f"{self.amount(limit)} {'are' if self.probability else 'is'} allowed"
+
+    @property
+    def name(self) -> str:
+        """What stands behind amounts, for the head of a column."""
+        return " (points)" if self.probability else ""
+
+    @property
+    def factor(self) -> float:
+        """How many units one is: a probability of one is a hundred points."""
+        return 100.0 if self.probability else 1.0
+
+    def bare(self, value: float | None) -> str:
+        """Write how much a prediction changes, with its sign and without its unit."""
+        return self.amount(value, signed=True).removesuffix(" points")
+
+    def root(self, value: float | None) -> str:
+        """Write the root of a mean square of changes."""
+        return self.amount(None if value is None else math.sqrt(max(value, 0.0)))
+
+    def between(self, low: float | None, high: float | None) -> str:
+        """Write an interval of changes."""
+        if low is None or high is None or math.isnan(low) or math.isnan(high):
+            return UNKNOWN
+        return " to ".join(self.amount(end).removesuffix(" points") for end in (low, high))
+
+    def level(self, value: float | None) -> str:
+        """Write a prediction itself."""
+        return percent(value) if self.probability else self.amount(value)
+
+    def _in_units(self, value: float) -> str:
+        decade = math.floor(math.log10(self.scale)) if self.scale > 0 and math.isfinite(self.scale) else 0
+        if not _TINY <= 10.0**decade <= _HUGE:
+            power = f" × 10{str(decade).translate(_SUPERSCRIPTS)}"
+            return f"{decimal(value / 10.0**decade)}{power if value else ''}"
+        return decimal(value, max(0, 3 - decade))
+
+
+def _grouped(value: float, digits: int) -> str:
+    """A narrow space between thousands, and a minus sign that is as wide as a plus."""
+    return f"{value:,.{digits}f}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "−")
+
 
 Interval = tuple[float, float, float]  # value, low, high
 UNKNOWN_INTERVAL: Interval = (math.nan, math.nan, math.nan)
@@ -45,8 +157,8 @@ def predictive_scores(predictor: Predictor, answer: Array, truth: pd.Series) -> 
     if predictor.method == "predict_proba":
         table = np.asarray(answer, dtype=np.float64)
         classes = getattr(predictor.model, "classes_", None)
-        known = pd.Index(np.asarray(np.arange(table.shape[1]) if classes is None else classes, dtype=object))
-        codes = known.get_indexer(pd.Index(truth.to_numpy(dtype=object)))
+        labels = pd.Index(np.asarray(np.arange(table.shape[1]) if classes is None else classes, dtype=object))
+        codes = labels.get_indexer(pd.Index(truth.to_numpy(dtype=object)))
         scores = {"accuracy": (table.argmax(axis=1) == codes).mean(), "log_loss": log_losses(table, codes).mean()}
         # Only two labels can be ranked, and only where both occur.
         if table.shape[1] == 2 and set(codes) == {0, 1}:
@@ -93,18 +205,15 @@ def explained(scores: Mapping[str, float], outcome: pd.Series) -> float:
 
 def scores_in_words(scores: Mapping[str, float], unit: Unit) -> dict[str, str]:
     """Names and values of predictive scores, the more telling first."""
-    words = {}
-    if "accuracy" in scores:
-        words["right decisions"] = percent(scores["accuracy"])
-    if not math.isnan(scores.get("r2", math.nan)):
-        words["variance explained"] = percent(scores["r2"]) if scores["r2"] >= 0 else "none"
-    if "auc" in scores:
-        words["AUC"] = decimal(scores["auc"], 2)
-    if "log_loss" in scores:
-        words["log loss"] = decimal(scores["log_loss"])
-    if "mse" in scores:
-        words["root mean squared error"] = unit.amount(math.sqrt(scores["mse"]))
-    return words
+    writers: dict[str, tuple[str, Callable[[float], str]]] = {
+        "accuracy": ("right decisions", percent),
+        "r2": ("variance explained", lambda share: percent(share) if share >= 0 else "none"),
+        "auc": ("AUC", lambda area: decimal(area, 2)),
+        "log_loss": ("log loss", decimal),
+        "mse": ("root mean squared error", lambda error: unit.amount(math.sqrt(error))),
+    }
+    told = {name for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
+    return {words: write(scores[name]) for name, (words, write) in writers.items() if name in told}
 
 
 def bootstrap_interval(
@@ -136,10 +245,10 @@ def bootstrap_interval(
     for start in range(0, RESAMPLES, size):
         picked = centred[generator.integers(n, size=(min(size, RESAMPLES - start), n), dtype=np.int32)]
         off = picked.mean(axis=1)
-        own = np.sqrt(np.maximum(np.einsum("rn,rn->r", picked, picked) / n - off**2, 0) / (n - 1))
+        error_of_each = np.sqrt(np.maximum(np.einsum("rn,rn->r", picked, picked) / n - off**2, 0) / (n - 1))
         # A resample of one value has no error but that of rounding.
-        good = own > 1e-9 * error
-        statistics.append(off[good] / own[good])
+        good = error_of_each > 1e-9 * error
+        statistics.append(off[good] / error_of_each[good])
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(statistics), [tail, 1 - tail])
     # In units of the error: fourth powers of large numbers are beyond any number.

@@ -18,12 +18,18 @@ from ciplearn._core.columns import as_numbers, checked_table, holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal.names import Names
-from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, table_of
-from ciplearn.evaluation.interventions import InterventionLaw, Spread, as_law, disagreements, squared_deviations
-from ciplearn.evaluation.overlap import Overlap, Support
-from ciplearn.evaluation.predictors import Predictor
+from ciplearn.evaluation.counterfactual_rows import Points, checked_protected, row_chunks, table_of
+from ciplearn.evaluation.interventions import (
+    InterventionLaw,
+    Spread,
+    Support,
+    as_law,
+    disagreements,
+    squared_deviations,
+)
+from ciplearn.evaluation.predictors import Predictor, Thresholds, thresholds_of
 from ciplearn.evaluation.scores import bootstrap_interval
-from ciplearn.evaluation.vcf_result import Flips, Thresholds, VarianceOfCounterfactuals, thresholds_of
+from ciplearn.evaluation.vcf_result import Flips, Overlap, VarianceOfCounterfactuals
 from ciplearn.scm import StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array
 
@@ -33,17 +39,10 @@ _SUPPORT_ROWS = 100_000
 
 @overload
 def variance_of_counterfactuals(
-    model: Mapping[str, Any],
-    scm: StructuralCausalModel,
-    rows: pd.DataFrame | Units,
-    protected: Names,
-    *more: Any,
-    **named: Any,
+    model: Mapping[str, Any], *more: Any, **named: Any
 ) -> dict[str, VarianceOfCounterfactuals]: ...
 @overload
-def variance_of_counterfactuals(
-    model: Any, scm: StructuralCausalModel, rows: pd.DataFrame | Units, protected: Names, *more: Any, **named: Any
-) -> VarianceOfCounterfactuals: ...
+def variance_of_counterfactuals(model: Any, *more: Any, **named: Any) -> VarianceOfCounterfactuals: ...
 
 
 def variance_of_counterfactuals(
@@ -77,7 +76,8 @@ def variance_of_counterfactuals(
     ----------
     model
         Anything with ``predict_proba`` or ``predict``, or a function of a frame. Of two class probabilities the second
-        counts. A mapping of names to models measures all of them on the same counterfactual rows, made once.
+        counts. A mapping of names to models measures all of them on the same counterfactual rows, made once, and
+        returns a dict.
     scm : StructuralCausalModel
         Known or estimated; the result says which.
     rows : DataFrame or Units
@@ -110,10 +110,6 @@ def variance_of_counterfactuals(
     n_jobs : int, optional
         Processes that share the points; -1 for all cores.
 
-    Returns
-    -------
-    VarianceOfCounterfactuals, or a dict of them under the models' names
-
     Examples
     --------
     >>> from ciplearn import datasets, variance_of_counterfactuals
@@ -129,12 +125,8 @@ def variance_of_counterfactuals(
     names = checked_protected(scm, protected)
     n_points = whole(n_points, "n_points", minimum=2)
     n_interventions = whole(n_interventions, "n_interventions", minimum=2)
-    jobs = processes(n_jobs)
     generator = as_generator(random_state)
-    table, ignored = table_of(scm, rows)
-    missing = [column for column in scm.columns(names) if column not in table.columns]
-    if missing:
-        raise InputError(f"rows lacks the protected column {missing[0]!r}; add it.")
+    table, ignored = table_of(scm, rows, names)
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
     read = {column for predictor in predictors.values() for column in predictor.inputs}
     points = Points.of(scm, rows, names, read, generator, n_points=n_points, n_draws=n_draws, context=context)
@@ -150,14 +142,14 @@ def variance_of_counterfactuals(
         law,
         *_looked_up(points, law),
     )
-    answers = _asked(question, points, generator, jobs)
+    answers = _asked(question, points, generator, processes(n_jobs))
     # Rows are drawn again alike for every model: neither its interval nor what is drawn next hangs on the others.
     draws = [generator, *(deepcopy(generator) for _ in range(len(predictors) - 1))]
-    found = {
+    results = {
         name: _result(answers[name], factual[name], name, question, points, names, drawn)
         for name, drawn in zip(predictors, draws, strict=True)
     }
-    return found if isinstance(model, Mapping) else found["model"]
+    return results if isinstance(model, Mapping) else results["model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +176,7 @@ class _Question:
             looked_up = np.sort(generator.choice(k, self.interventions_looked_up, replace=False))
         shares = weights[looked_up] / weights[looked_up].sum()
         inside: dict[tuple[str, ...], Array] = {}
-        found = {}
+        answered = {}
         for name, predictor in self.predictors.items():
             answers = predictor(frame).reshape(d, k, m, -1)
             read = predictor.inputs
@@ -201,7 +193,7 @@ class _Question:
                 for which, t in vars(self.thresholds[name]).items():
                     halves = disagreements(answers[..., 0] > t, weights, law.correction)
                     flips[which] = Spread.of(2 * halves, weights, given, law)
-            found[name] = _Answer(
+            answered[name] = _Answer(
                 spread=Spread.of(squares.sum(axis=2), weights, given, law),
                 flips=flips,
                 per_output=np.einsum("dkq,k->dq", squares, weights),
@@ -211,7 +203,7 @@ class _Question:
                 outside=_trace_where(means[:, looked_up], ~within * shares, drawn=not law.every),
                 share_outside=1 - inside[read] @ shares,
             )
-        return found
+        return answered
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,32 +222,27 @@ class _Answer:
     @classmethod
     def joined(cls, parts: Sequence[_Answer]) -> _Answer:
         arrays = ("per_output", "lowest", "highest", "inside", "outside", "share_outside")
-        return cls(
-            spread=Spread.joined([part.spread for part in parts]),
-            flips={which: Spread.joined([part.flips[which] for part in parts]) for which in parts[0].flips},
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays},
-        )
+        flips = {which: Spread.joined([part.flips[which] for part in parts]) for which in parts[0].flips}
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+        return cls(spread=Spread.joined([part.spread for part in parts]), flips=flips, **joined)
 
     def per_row(self, index: pd.Index, outputs: tuple[str, ...]) -> pd.DataFrame:
         # Draws can put the estimate of a single point below zero.
         columns = {"vcf": np.maximum(self.spread.per_point, 0), "share_outside": self.share_outside}
-        for place, name in enumerate(outputs):
-            suffix = "" if len(outputs) == 1 else f"[{name}]"
-            if suffix:
-                columns[f"vcf{suffix}"] = np.maximum(self.per_output[:, place], 0)
-            columns[f"lowest{suffix}"] = self.lowest[:, place]
-            columns[f"highest{suffix}"] = self.highest[:, place]
+        several = len(outputs) > 1
+        for name, vcf, lowest, highest in zip(outputs, self.per_output.T, self.lowest.T, self.highest.T, strict=True):
+            suffix = f"[{name}]" if several else ""
+            columns |= {f"vcf{suffix}": np.maximum(vcf, 0)} if several else {}
+            columns |= {f"lowest{suffix}": lowest, f"highest{suffix}": highest}
         return pd.DataFrame(columns, index=index)
 
 
 def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
-    chunks = list(points.chunks(question.law.k))
+    chunks = list(row_chunks(points.n, question.law.k * points.units.draws))
     seeds = generator.integers(2**63, size=len(chunks))
     tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))
-    done: Iterable[dict[str, _Answer]]
-    if n_jobs == 1:
-        done = (question.about(*task) for task in tasks)
-    else:
+    done: Iterable[dict[str, _Answer]] = (question.about(*task) for task in tasks)
+    if n_jobs != 1:
         done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(question.about)(*task) for task in tasks)
     # disable=None: quiet where nobody watches.
     with tqdm(total=points.n, desc="counterfactuals", unit="point", disable=None, leave=False) as bar:
@@ -278,16 +265,17 @@ def _result(
     law, predictor, scm = question.law, question.predictors[name], points.scm
     outputs = predictor.outputs(answer.per_output.shape[1])
     value = max(0.0, answer.spread.value)
-    influence = answer.spread.influence(points.places, points.n_rows, law)
+    n_rows = len(points.one_per_row())
+    influence = answer.spread.influence(points.places, n_rows, law)
     relative, of_relative = _relative(value, influence, factual, points)
     between = scm.between(protected, predictor.inputs)
     flips = {}
     for which, spread in answer.flips.items():
         threshold = getattr(question.thresholds[name], which)
-        own = spread.influence(points.places, points.n_rows, law)
+        of_flips = spread.influence(points.places, n_rows, law)
         flips[which] = Flips(
             value=min(1.0, max(0.0, spread.value)),
-            interval=bootstrap_interval(own, generator, (0.0, 1.0), spread.value),
+            interval=bootstrap_interval(of_flips, generator, (0.0, 1.0), spread.value),
             threshold=threshold,
             rate=float((factual[:, 0] > threshold).mean()),
         )
@@ -302,8 +290,8 @@ def _result(
         per_output={name: float(answer.per_output[:, place].mean()) for place, name in enumerate(outputs)},
         overlap=Overlap(
             share_outside=float(answer.share_outside.mean()),
-            vcf_inside=_mean_of_known(answer.inside),
-            vcf_outside=_mean_of_known(answer.outside),
+            vcf_inside=_mean_where_told(answer.inside),
+            vcf_outside=_mean_where_told(answer.outside),
             radius=question.supports[predictor.inputs].radius,
         ),
         protected=protected,
@@ -324,14 +312,12 @@ def _relative(value: float, influence: Array, factual: Array, points: Points) ->
     if not variance > 0:
         return float("nan"), np.zeros(1)
     ratio = value / variance
-    of_variance = np.zeros(points.n_rows)
-    of_variance[points.places] = (squares - squares.mean()) * (points.n_rows / points.n)
+    of_variance = np.zeros(len(influence))
+    of_variance[points.places] = (squares - squares.mean()) * (len(influence) / points.n)
     return ratio, (influence - ratio * of_variance) / variance
 
 
-def _supports(
-    predictors: Mapping[str, Predictor], reference: Any, rows: pd.DataFrame
-) -> dict[tuple[str, ...], Support]:
+def _supports(predictors: dict[str, Predictor], reference: Any, rows: pd.DataFrame) -> dict[tuple[str, ...], Support]:
     if checked_table(reference, "reference").empty:
         raise InputError("reference has no rows; pass for example the training rows.")
     supports = {}
@@ -342,10 +328,8 @@ def _supports(
         for column in read:
             numbers = holds_numbers(reference[column])
             if numbers != holds_numbers(rows[column]):
-                held = "numbers" if numbers else "labels"
-                raise InputError(
-                    f"reference holds {held} in the column {column!r}, the rows do not; convert one of them."
-                )
+                held = f"{'numbers' if numbers else 'labels'} in the column {column!r}"
+                raise InputError(f"reference holds {held}, the rows do not; convert one of them.")
             if numbers and not np.isfinite(as_numbers(reference[column])).all():
                 raise InputError(f"reference holds NaN or infinity in the column {column!r}; drop those rows.")
         supports[read] = Support.of(reference[list(read)])
@@ -373,6 +357,6 @@ def _trace_where(answers: Array, weights: Array, *, drawn: bool) -> Array:  # (d
     return np.where(count >= 2, unbiased, np.nan)
 
 
-def _mean_of_known(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
+def _mean_where_told(values: Array) -> float:
+    told = values[~np.isnan(values)]
+    return float(told.mean()) if told.size else float("nan")

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.arguments import finite, share
-from ciplearn._core.errors import InputError
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.overlap import Overlap
-from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm import Finding
-from ciplearn.scm.kinds import Array
 
-PROBABILITY_THRESHOLD = 0.5
+# From this share of rows on, the result says that it matters.
+_NOTABLE = 0.05
 
 
 def whose(model_based: bool) -> str:
     """Say whose counterfactuals a sentence is about."""
     return "Model-based (the causal model was estimated)" if model_based else "Under the causal model given"
+
+
+def typical(vcf: float) -> float:
+    """√(2 VCF): two independent values lie apart by twice their variance, on average of squares."""
+    return math.sqrt(2 * max(0.0, float(vcf)))
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,8 @@ class Flips:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %; the threshold counts as given.
+    value, interval : float, pair of float
+        Its interval is one of 95 %; the threshold counts as given.
     threshold : float
         t.
     rate : float
@@ -73,14 +72,12 @@ class VarianceOfCounterfactuals:
 
     Attributes
     ----------
-    value : float
-    interval : pair of float
-        95 %, over rows: both their part as points and their part as values of A. An estimated causal model counts as
-        given.
-    relative : float
+    value, interval : float, pair of float
+        Its interval is one of 95 %, over rows: both their part as points and their part as values of A. An estimated
+        causal model counts as given.
+    relative, relative_interval : float, pair of float
         VCF over the variance of the predictions for the points as they are: the part of what the predictor tells rows
         apart by that A has a hand in. Shrinking the predictor does not change it. NaN for a constant.
-    relative_interval : pair of float
     flips, flips_at_equal_rate : Flips or None
         How often decisions differ between two values of A, at the threshold given and at the threshold with the same
         share of positive decisions for every model; None where nothing is decided.
@@ -89,8 +86,6 @@ class VarianceOfCounterfactuals:
         the share of them that leave the support of the data.
     per_output : dict
         VCF of each output; they add up to the value.
-    overlap : Overlap
-    protected : tuple of str
     context : tuple of str
         W, the nodes that a point is known by. The inner mean runs over what they leave open.
     whole_row : bool
@@ -157,7 +152,7 @@ class VarianceOfCounterfactuals:
     @property
     def typical(self) -> float:
         """√(2 VCF): how far predictions for a row typically lie apart between two values of A as they occur."""
-        return math.sqrt(2 * max(0.0, self.value))
+        return typical(self.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
@@ -166,46 +161,45 @@ class VarianceOfCounterfactuals:
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """The two thresholds at which one model's decisions are compared: the one given, and the one of an equal rate."""
+class Overlap:
+    """How far the counterfactual rows stay where the data is.
 
-    given: float
-    equal_rate: float
+    Attributes
+    ----------
+    share_outside : float
+        Share of counterfactual rows outside the support of the reference rows.
+    vcf_inside, vcf_outside : float
+        VCF over the interventions that stay inside, and over those that leave; NaN where no point has two of them.
+    radius : float
+        The distance beyond which a row is outside, in standard deviations.
 
-
-def thresholds_of(
-    predictors: Mapping[str, Predictor], answers: Mapping[str, Array], threshold: float | None, rate: float | None
-) -> dict[str, Thresholds]:  # (n, q) each
-    """Settle the thresholds of every model that decides; answers are those for rows as they are.
-
-    A model decides if it gives the probability of the second of two classes, or one number where a threshold was named.
-    The equal rate is the same for all models: by default the mean probability that the first of them gives, or for
-    other numbers its share above the threshold.
+    Examples
+    --------
+    >>> from ciplearn.evaluation import Overlap
+    >>> print(Overlap(share_outside=0.01, vcf_inside=2.0, vcf_outside=float("nan"), radius=0.5))
+    1.0 % of the counterfactual rows lie outside the support of the data.
     """
-    if threshold is not None:
-        threshold = finite(threshold, "threshold")
-    if rate is not None:
-        rate = share(rate, "rate")
-    found: dict[str, Thresholds] = {}
-    for name, predictor in predictors.items():
-        scores = answers[name]
-        probability = predictor.method == "predict_proba" and scores.shape[1] == 1
-        if scores.shape[1] != 1 and threshold is not None:
-            raise InputError(
-                f"A threshold decides on one number per row, but the predictor gives {scores.shape[1]}; pass "
-                "threshold=None, or a function that returns one of them."
-            )
-        if not probability and threshold is None:
-            continue
-        given = PROBABILITY_THRESHOLD if threshold is None else threshold
-        if rate is None:
-            rate = float(scores.mean()) if probability else float((scores > given).mean())
-        found[name] = Thresholds(given, threshold_at(scores[:, 0], rate))
-    return found
 
+    share_outside: float
+    vcf_inside: float
+    vcf_outside: float
+    radius: float
 
-def threshold_at(scores: Array, rate: float) -> float:  # (n,)
-    """Return the smallest score that at most a share ``rate`` of the scores exceed."""
-    # 0.7 of ten is seven, though 10 · (1 − 0.7) is above 3.
-    above = math.floor(rate * len(scores) + 1e-9)
-    return float(np.sort(scores)[max(0, len(scores) - above - 1)])
+    @property
+    def matters(self) -> bool:
+        """Whether enough rows are outside to mention it."""
+        return self.share_outside >= _NOTABLE
+
+    def __str__(self) -> str:
+        share = f"{100 * self.share_outside:.1f} % of the counterfactual rows lie outside the support of the data"
+        if not self.matters:
+            return f"{share}."
+        inside, outside = ("unknown" if np.isnan(vcf) else f"{vcf:.3g}" for vcf in (self.vcf_inside, self.vcf_outside))
+        return (
+            f"{share}, where no training row says what the predictor should do: VCF is {inside} inside and {outside} "
+            "outside, so read the total with care."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON-ready data; NaN as None."""
+        return fields_as_data(self, sentence=str(self))

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 from ciplearn._core.files import make_folder, whole_file, write_file
 from ciplearn.datasets import applicants
-from ciplearn.display.marks import bare
+from ciplearn.display.frontier import bare
 from ciplearn.estimators import CIPRegressor
 from ciplearn.evaluation import audit
-from ciplearn.evaluation.wording import FREE, percent
+from ciplearn.evaluation.scores import FREE, percent
 from ciplearn.learners import LEARNERS
 from ciplearn.report import Report
 from ciplearn.routes import Comparison, WithinLimits, compare_routes

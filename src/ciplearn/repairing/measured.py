@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.errors import InputError
-from ciplearn.evaluation.paired_effects import compared_values, pairs_of
+from ciplearn.evaluation.interventions import compared_values, pairs_of
 from ciplearn.repairing.formula import Engine, Knob
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm import Vector

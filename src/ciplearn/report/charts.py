@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ciplearn.evaluation.wording import short
+from ciplearn.evaluation.scores import short
 
 _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0
@@ -129,15 +129,15 @@ def trade_off(paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label:
     )
     parts = [frame.line(path, f"p{number % 3}") for number, path in enumerate(paths)]
     for number, dot in enumerate(baselines):
-        place = number % len(SHAPES)
+        place, (x, y) = number % len(SHAPES), frame.place(dot)
         title = f"<title>{escape(dot.name)}: {short(dot.x)}, {short(dot.y)}</title>"
-        at = f'transform="translate({frame.at(dot.x, dot.y)})"'
+        at = f'transform="translate({x:.1f},{y:.1f})"'
         parts.append(f'<path class="baseline r{place}" d="{SHAPES[place]}" {at}>{title}</path>')
     parts += [frame.dots(path, f"p{number % 3}") for number, path in enumerate(paths)]
     ringed = [dot for dot in baselines if dot.chosen]
     parts += [frame.ring(dot) for dot in ringed]
     named = [dot for path in paths for dot in path if dot.chosen or len(paths) == 1] + ringed
-    parts.append(frame.labels(named, [frame.place(dot.x, dot.y) for dot in baselines]) if named else "")
+    parts.append(frame.labels(named, list(map(frame.place, baselines))) if named else "")
     return frame.document("".join(parts), x_label, y_label)
 
 
@@ -205,21 +205,17 @@ class _Frame:
     y: Scale
     zero: float | None = None  # where gamma = 0 stands on a logarithmic axis
 
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        return self.x(x), self.y(y)
-
-    def at(self, x: float, y: float) -> str:
-        left, up = self.place(x, y)
-        return f"{left:.1f},{up:.1f}"
+    def place(self, dot: Dot) -> tuple[float, float]:
+        return self.x(dot.x), self.y(dot.y)
 
     def line(self, dots: Sequence[Dot], kind: str = "") -> str:
-        ordered = sorted(dots, key=lambda dot: (dot.gamma, dot.x))
-        return f'<path class="line {kind}" d="M{" L".join(self.at(dot.x, dot.y) for dot in ordered)}"/>'
+        places = map(self.place, sorted(dots, key=lambda dot: (dot.gamma, dot.x)))
+        return f'<path class="line {kind}" d="M{" L".join(f"{x:.1f},{y:.1f}" for x, y in places)}"/>'
 
     def dots(self, dots: Sequence[Dot], kind: str = "") -> str:
         parts = []
         for dot in dots:
-            x, y = self.place(dot.x, dot.y)
+            x, y = self.place(dot)
             title = f"<title>{escape(f'{dot.label}: {short(dot.x)}, {short(dot.y)}')}</title>"
             parts.append(f'<circle class="dot {kind}" cx="{x:.1f}" cy="{y:.1f}" r="4.2">{title}</circle>')
             if dot.chosen:
@@ -227,7 +223,7 @@ class _Frame:
         return "".join(parts)
 
     def ring(self, dot: Dot) -> str:
-        x, y = self.place(dot.x, dot.y)
+        x, y = self.place(dot)
         return f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
 
     def labels(self, dots: Sequence[Dot], taken: Sequence[tuple[float, float]]) -> str:
@@ -236,26 +232,21 @@ class _Frame:
         ends = [max(dots, key=lambda dot: dot.gamma), min(dots, key=lambda dot: dot.gamma)]
         first = [dot for dot in dots if dot.chosen] + ends
         for dot in dict.fromkeys([*first, *dots]):
-            width = max(_LABEL_WIDTH, _LETTER * len(dot.label))
-            corners = [self._label_box(dot, width, left, below) for left in (False, True) for below in (False, True)]
-            free = [box for box in corners if _on_paper(box) and not any(_overlap(box, other) for other in used)]
+            width, (x, y) = max(_LABEL_WIDTH, _LETTER * len(dot.label)), self.place(dot)
+            # A label lies beside its dot, above or below.
+            corners = [(start, floor) for start in (x + 12, x - 12 - width) for floor in (y - 8, y + 8 + _LABEL_HEIGHT)]
+            boxes: list[_Box] = [(start, floor - _LABEL_HEIGHT, start + width, floor) for start, floor in corners]
+            free = [box for box in boxes if _on_paper(box) and not any(_overlap(box, other) for other in used)]
             if not free:
                 continue
             used.append(free[0])
             start, _, end, floor = free[0]
-            at, anchor = (end, "end") if end < self.place(dot.x, dot.y)[0] else (start, "start")
+            at, anchor = (end, "end") if end < self.x(dot.x) else (start, "start")
             parts.append(
                 f'<text class="gamma{" chosen" if dot.chosen else ""}" x="{at:.1f}" y="{floor:.1f}" '
                 f'text-anchor="{anchor}">{escape(dot.label)}</text>'
             )
         return "".join(parts)
-
-    def _label_box(self, dot: Dot, width: float, left: bool, below: bool) -> _Box:
-        """Where a label would lie: beside its dot, above or below."""
-        x, y = self.place(dot.x, dot.y)
-        start = x - 12 - width if left else x + 12
-        floor = y + 8 + _LABEL_HEIGHT if below else y - 8
-        return start, floor - _LABEL_HEIGHT, start + width, floor
 
     def document(self, body: str, x_label: str, y_label: str) -> Markup:
         floor, side = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
@@ -263,7 +254,11 @@ class _Frame:
         for y, words in _ticks(self.y):
             grid.append(f'<path class="grid" d="M{_LEFT},{y:.1f}H{side}"/>')
             grid.append(f'<text class="tick" x="{_LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{words}</text>')
-        for place, words in self._x_ticks():
+        ticks = _ticks(self.x)
+        if self.zero is not None:
+            start = self.x(self.zero)
+            ticks = [(start, "0"), *(tick for tick in ticks if tick[0] > start + 24)]
+        for place, words in ticks:
             grid.append(f'<path class="grid" d="M{place:.1f},{_TOP}V{floor}"/>')
             grid.append(f'<text class="tick" x="{place:.1f}" y="{floor + 18}" text-anchor="middle">{words}</text>')
         middle = (_LEFT + side) / 2
@@ -278,18 +273,11 @@ class _Frame:
             f"{''.join(grid)}{labels}{body}</svg>"
         )
 
-    def _x_ticks(self) -> list[tuple[float, str]]:
-        ticks = _ticks(self.x)
-        if self.zero is None:
-            return ticks
-        start = self.x(self.zero)
-        return [(start, "0"), *(tick for tick in ticks if tick[0] > start + 24)]
-
 
 def _ticks(scale: Scale) -> list[tuple[float, str]]:
     """Places and words; values that stand apart are called "less"."""
-    found = [(scale(value), short(value)) for value in scale.ticks()]
-    return found if scale.beneath is None else [(scale.beneath, "less"), *found]
+    ticks = [(scale(value), short(value)) for value in scale.ticks()]
+    return ticks if scale.beneath is None else [(scale.beneath, "less"), *ticks]
 
 
 def _on_paper(box: _Box) -> bool:
@@ -321,8 +309,8 @@ class Strip:
     @classmethod
     def of(cls, values: Iterable[float], *, zero: bool = False) -> Strip:
         """Take in all values, and zero where it is a reference."""
-        known = [value for value in values if not math.isnan(value)] + ([0.0] if zero else [])
-        low, high = (min(known), max(known)) if known else (0.0, 1.0)
+        told = [value for value in values if not math.isnan(value)] + ([0.0] if zero else [])
+        low, high = (min(told), max(told)) if told else (0.0, 1.0)
         return cls(low, high) if high - low > _NEXT_TO_ZERO else cls(low - 0.5, high + 0.5)
 
     @property
@@ -340,15 +328,14 @@ class Strip:
             )
         for tick in place.ticks(_STRIP_TICKS):
             parts.append(f'<path class="{"grid" if tick else "zero"}" d="M{place(tick):.1f},0V{_STRIP_HEIGHT}"/>')
-        known = [mark for mark in marks if not math.isnan(mark.value)]
-        for number, mark in enumerate(known):
-            y = _STRIP_HEIGHT * (number + 1) / (len(known) + 1)
+        marks = [mark for mark in marks if not math.isnan(mark.value)]
+        for number, mark in enumerate(marks):
+            y = _STRIP_HEIGHT * (number + 1) / (len(marks) + 1)
             if mark.high > mark.low:
                 ends = f"M{place(mark.low):.1f},{y:.1f}H{place(mark.high):.1f}"
                 parts.append(f'<path class="whisker {mark.kind}" d="{ends}"/>')
             parts.append(self._mark(mark, y))
-        said = "; ".join(mark.title for mark in known if mark.title)
-        return _strip(parts, f"{label}, {said}" if said else label)
+        return _strip(parts, ", ".join(filter(None, [label, "; ".join(mark.title for mark in marks if mark.title)])))
 
     def draw_on_one_line(self, marks: Sequence[Mark], label: str) -> Markup:
         """Draw values on one rail, with the range that they span and the rail's ends."""

@@ -18,14 +18,10 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation import Audit, GroupScores, PairedEffects
 from ciplearn.evaluation.conclusion import Conclusion
-from ciplearn.evaluation.predictors import Predictor
-from ciplearn.evaluation.scores import scores_in_words
-from ciplearn.evaluation.wording import FREE, Unit, percent, short
+from ciplearn.evaluation.scores import FREE, Unit, percent, scores_in_words, short
 from ciplearn.learning import Frontier
 from ciplearn.report.charts import Dot
-from ciplearn.report.doubts import in_short
-from ciplearn.report.groups import scores_by_group
-from ciplearn.report.individuals import Individual, asked_about
+from ciplearn.report.sections import Individual, asked_about, in_short, scores_by_group
 
 _MOST_INDIVIDUALS = 6
 
@@ -38,22 +34,18 @@ class Report:
 
     Parameters
     ----------
-    audit : Audit
+    audit, title
         With the model, the rows and the limits; what stands beside it is what the page compares with.
-    title : str
     comparison : optional
-        What `compare_routes` found: a frame ``table`` with ``name``, ``kind``, ``loss`` and ``vcf``, the name that was
-        ``chosen``, a ``reason`` and ``notes``. It was measured on the rows that judged, before the audit.
-    frontier : Frontier, optional
-        The gammas that were tried: ``loss``, ``score``, ``penalty``, and ``vcf`` where it was measured.
-    chosen : float, optional
-        The gamma of the model.
+        The answer of `compare_routes`: a frame ``table`` with ``name``, ``kind``, ``loss`` and ``vcf``, the name that
+        was ``chosen``, a ``reason`` and ``notes``. It was measured on the rows that judged, before the audit.
+    frontier, chosen : Frontier, float, optional
+        The gammas that were tried, with ``loss``, ``score``, ``penalty``, and ``vcf`` where it was measured; and the
+        gamma of the model.
     baselines : mapping of name to (vcf, loss), optional
         Predictors to compare with, where there is no ``comparison``.
-    rule : str
-        How the model was trained and chosen, in a few sentences.
-    penalty : str
-        The name of the penalty.
+    rule, penalty : str
+        How the model was trained and chosen, in a few sentences; and the name of the penalty.
     groups : sequence of str, optional
         Columns by which scores are shown; the protected ones by default.
     individuals : sequence, optional
@@ -62,10 +54,8 @@ class Report:
         Results of `graph.falsify`, `sensitivity` and their like.
     unknown : mapping of column to int
         How many rows of the table were left out because they have no value there.
-    about_rows : str
-        Which rows these are.
-    settings : mapping of command to options
-        What to repeat it with.
+    about_rows, settings
+        Which rows these are, and per command the options to repeat it with.
     next_steps : mapping of state to command
         What to do where the model passes, fails or is useless.
     remedy : str
@@ -104,13 +94,8 @@ class Report:
     def of(cls, audit: Audit, comparison: Any = None, doubts: Mapping[str, Any] | None = None, **more: Any) -> Self:
         """Arrange an audit, with the comparison that chose the model and the doubts about graph and causal model.
 
-        Parameters
-        ----------
-        audit : Audit
-        comparison, doubts, more
-            See `Report`; the title is a question about the protected variables by default.
+        All that `Report` takes may follow; the title is a question about the protected variables by default.
         """
-        of_kind(audit, Audit, "audit", "pass what audit(...) returns")
         report = cls(audit, comparison=comparison, doubts=doubts or {}, **{"title": "", **more})
         return report if report.title else replace(report, title=report.question)
 
@@ -123,16 +108,16 @@ class Report:
         groups = several(() if self.groups is None else self.groups, "groups")
         absent = [name for name in groups if name not in self.rows.columns]
         if absent:
+            columns = ", ".join(map(str, self.rows.columns))
             raise InputError(
-                f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of "
-                f"{', '.join(map(str, self.rows.columns))}."
+                f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of {columns}."
             )
-        places = several(() if self.individuals is None else self.individuals, "individuals")
-        strangers = [place for place in places if not isinstance(place, Hashable) or place not in self.rows.index]
+        labels, index = several(() if self.individuals is None else self.individuals, "individuals"), self.rows.index
+        strangers = [label for label in labels if not isinstance(label, Hashable) or label not in index]
         if strangers:
             raise InputError(
-                f"Row {strangers[0]!r} is not among the {len(self.rows)} audited rows; name one of these, such as "
-                f"{self.rows.index[0]!r}."
+                f"Row {strangers[0]!r} is not among the {len(index)} audited rows; name one of these, such as "
+                f"{index[0]!r}."
             )
 
     @property
@@ -166,7 +151,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return every number of the page as JSON-ready data."""
         trials = self.trials()
-        said = {
+        told = {
             "summary": self.summary(),
             "verdict": self.audit.verdict,
             "effects": self.effects,
@@ -178,13 +163,12 @@ class Report:
             "how_wrong": self.how_wrong,
             "unknown": self.unknown,
         }
-        return {**self.audit.to_dict(), **as_data(said)}
+        return {**self.audit.to_dict(), **as_data(told)}
 
     @property
     def answer(self) -> str:
         """What the predictor says, in words: the outcome, or the probability of a class."""
-        outputs = list(self.audit.vcf.per_output)
-        outcome = self.audit.verdict.outcome
+        outputs, outcome = list(self.audit.vcf.per_output), self.audit.verdict.outcome
         if not self.audit.is_classifier:
             return outcome
         return (
@@ -217,7 +201,7 @@ class Report:
     def by_group(self) -> GroupScores | None:
         """Scores by group and crossing, one class after the other where there are several."""
         outcome, columns = self.audit.verdict.outcome, self.group_columns
-        return scores_by_group(self._asked, self.rows, outcome, columns) if columns else None
+        return scores_by_group(self.audit.predictors, self.rows, outcome, columns) if columns else None
 
     @property
     def group_columns(self) -> list[str]:
@@ -267,19 +251,15 @@ class Report:
         if places is None:
             places = list(vcf.per_row.sort_values("vcf", ascending=False, kind="stable").index[:_MOST_INDIVIDUALS])
         nodes = dict.fromkeys((*verdict.protected, *verdict.inputs, *verdict.context, *verdict.adjustment))
-        columns = self._columns(nodes)
-        scm, n_draws = self.audit.scm, max(vcf.n_draws, 10)
-        return asked_about(self._asked, scm, self.rows, verdict.outcome, places, vcf.protected, columns, n_draws)
+        return asked_about(self.audit, places, self._columns(nodes))
 
     def summary(self) -> list[str]:
         """Say in a few sentences what was found."""
-        found = self.conclusion
-        said = [f"{found.state.capitalize()}: {found.headline}"]
-        said += [f"{check.name} {check.sentence}" for check in found.checks]
-        said += [self.against_free] if self.against_free else []
-        remedy = self.remedy or found.advice
-        said += [remedy] if remedy else []
-        return [*said, *self.how_wrong, self.rests_on]
+        conclusion = self.conclusion
+        sentences = [f"{conclusion.state.capitalize()}: {conclusion.headline}"]
+        sentences += [f"{check.name} {check.sentence}" for check in conclusion.checks]
+        more = (self.against_free, self.remedy or conclusion.advice)
+        return [*sentences, *(sentence for sentence in more if sentence), *self.how_wrong, self.rests_on]
 
     @property
     def against_free(self) -> str:
@@ -302,11 +282,8 @@ class Report:
     def rests_on(self) -> str:
         """What the numbers rest on, in a sentence."""
         report = getattr(self.audit.scm, "report", None)
-        if not self.audit.model_based:
-            model = "a causal model that was given"
-        elif report is None:
-            model = "a causal model estimated from data"
-        else:
+        model = "a causal model " + ("estimated from data" if self.audit.model_based else "that was given")
+        if self.audit.model_based and report is not None:
             nodes = sorted({finding.node for finding in self.audit.vcf.doubts})
             doubt = f" (in doubt about {as_list(nodes)})" if nodes else ""
             model = f"a causal model estimated from {report.n_rows} rows{doubt}"
@@ -318,17 +295,14 @@ class Report:
 
     def scores(self, *, before: bool = False) -> dict[str, str]:
         """Names and values of the predictive scores, the more telling first; or of the model before."""
-        audit = self.audit
-        if not before:
-            return scores_in_words(audit.scores, audit.unit)
-        return {} if audit.before is None else scores_in_words(audit.before.scores, audit.unit)
+        measured = self.audit.before if before else self.audit
+        return {} if measured is None else scores_in_words(measured.scores, self.unit)
 
     def trials(self) -> pd.DataFrame | None:
         """One row per gamma, means over seeds; None where nothing was compared."""
         if self.frontier is None or len(self.frontier.points) < 2:
             return None
-        table = self.frontier.summary()
-        return table[["gamma", *(name for name in self.frontier.measures)]]
+        return self.frontier.summary()[["gamma", *self.frontier.measures]]
 
     def dots(self, x: str, y: str) -> list[Dot]:
         """The trials as points of a chart."""
@@ -341,7 +315,7 @@ class Report:
     def agreement(self) -> float | None:
         """Rank correlation of penalty and VCF over the trials; None for fewer than three or for ties only."""
         table = self.trials()
-        if table is None or "vcf" not in table or "penalty" not in table or len(table) < 3:
+        if table is None or not {"vcf", "penalty"} <= set(table) or len(table) < 3:
             return None
         if table["vcf"].nunique() < 2 or table["penalty"].nunique() < 2:
             return None
@@ -351,13 +325,6 @@ class Report:
     def outside(self) -> str:
         """Which share of the imagined rows lies where there are no data."""
         return percent(self.audit.vcf.overlap.share_outside)
-
-    @property
-    def _asked(self) -> dict[str, Predictor]:
-        """The models, asked as in the audit."""
-        return {
-            name: Predictor(model, self.audit.method, self.audit.inputs) for name, model in self.audit.models.items()
-        }
 
     def _columns(self, nodes: Sequence[str] | Mapping[str, Any]) -> list[str]:
         return [column for column in self.audit.scm.columns(tuple(nodes)) if column in self.rows.columns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,12 +15,10 @@ from markupsafe import Markup
 import ciplearn
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.wording import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
+from ciplearn.evaluation.scores import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
 from ciplearn.report.charts import SHAPES, Dot, Mark, Strip, agreement, over_gamma, trade_off
 from ciplearn.report.content import Report
-from ciplearn.report.doubts import doubts
-from ciplearn.report.groups import FEW_ROWS, BiasAudit
-from ciplearn.report.individuals import Individual
+from ciplearn.report.sections import FEW_ROWS, BiasAudit, Individual, doubts
 
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict
@@ -64,6 +63,7 @@ def render(report: Report, profile: str) -> str:
     if profile == "model-card":
         return environment.get_template("model_card.html").render(**shared, groups=groups)
     front_groups, front_axis = _front_groups(groups, report)
+    candidates = report.candidates
     return environment.get_template("report.html").render(
         **shared,
         graph=_drawing(verdict),
@@ -77,8 +77,8 @@ def render(report: Report, profile: str) -> str:
         over_gamma=over_gamma(report.dots("gamma", "vcf"), "VCF"),
         agreement=agreement(report.dots("penalty", "vcf"), report.penalty, "VCF"),
         shapes=SHAPES,
-        paths=report.candidates.loc[~report.candidates["alone"], "kind"].unique().tolist(),
-        baselines=report.candidates.loc[report.candidates["alone"], "name"].tolist(),
+        paths=candidates.loc[~candidates["alone"], "kind"].unique().tolist(),
+        baselines=candidates.loc[candidates["alone"], "name"].tolist(),
         people=_people(report),
         doubts=doubts(report),
         fit_report=getattr(report.audit.scm, "report", None),
@@ -100,10 +100,8 @@ def _drawing(verdict: Verdict, *, prediction_edges: bool | None = None) -> tuple
 def _scores(report: Report) -> list[tuple[str, str, str, str]]:
     """The scores that everybody can read: name, value, value before, and what a constant reaches."""
     shares = report.rows[report.audit.verdict.outcome].value_counts(normalize=True)
-    constants = {
-        "right decisions": f"always “{shares.index[0]}”: {percent(shares.iloc[0])}",
-        "AUC": "tossing a coin: 0.50",
-    }
+    most = f"always “{shares.index[0]}”: {percent(shares.iloc[0])}"
+    constants = {"right decisions": most, "AUC": "tossing a coin: 0.50"}
     now, before = report.scores(), report.scores(before=True)
     names = [name for name in now if name in constants] or list(now)[:1]
     return [(name, now[name], before.get(name, ""), constants.get(name, "")) for name in names]
@@ -164,12 +162,11 @@ def _front_groups(groups: list[dict[str, Any]], report: Report) -> tuple[list[di
 
 def _paired(table: pd.DataFrame, keys: list[str], report: Report) -> list[dict[str, Any]]:
     """The audited model's rows, each with that of the unconstrained one, if there is one."""
-    now = table[table["model"] == MODEL].to_dict(orient="records")
-    before = {
-        tuple(row[key] for key in keys): row
-        for row in table[table["model"] == report.free_name].to_dict(orient="records")
-    }
-    return [{"now": row, "before": before.get(tuple(row[key] for key in keys))} for row in now]
+    now, before = (
+        {tuple(row[key] for key in keys): row for row in table[table["model"] == name].to_dict(orient="records")}
+        for name in (MODEL, report.free_name)
+    )
+    return [{"now": row, "before": before.get(key)} for key, row in now.items()]
 
 
 def _marks(row: Mapping[str, Any], measure: str, write: Callable[[float], str]) -> list[Mark]:
@@ -188,13 +185,11 @@ def _people(report: Report) -> list[tuple[Individual, Markup]]:
     strip = Strip(0.0, 1.0) if report.audit.is_classifier else Strip.of(every)
     drawn = []
     for one in people:
-        marks: list[Mark] = []
-        for answer in one.answers:
-            value = answer.predictions[MODEL]
-            title = f"{answer.world}: {report.unit.level(value)}"
-            marks.append(Mark(value, value, value, "now" if marks else "as-is", title))
+        told = [(answer.world, answer.predictions[MODEL]) for answer in one.answers]
+        marks = [Mark(value, value, value, "now", f"{world}: {report.unit.level(value)}") for world, value in told]
         # The row as it is lies over the others, all on one line.
-        drawn.append((one, strip.draw_on_one_line([*marks[1:], marks[0]], f"predictions for row {one.place}")))
+        marks = [*marks[1:], replace(marks[0], kind="as-is")]
+        drawn.append((one, strip.draw_on_one_line(marks, f"predictions for row {one.place}")))
     return drawn
 
 

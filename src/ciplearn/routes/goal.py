@@ -18,8 +18,7 @@ import pandas as pd
 from ciplearn._core.arguments import share as checked_share
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation.conclusion import OF_USE, Limits
-from ciplearn.evaluation.scores import NORMAL_ERRORS, wilson
-from ciplearn.evaluation.wording import Unit, percent
+from ciplearn.evaluation.scores import NORMAL_ERRORS, Unit, percent, wilson
 from ciplearn.routes.family import BASELINE, FREE
 from ciplearn.routes.judging import Measured, PairEffect
 

@@ -15,9 +15,8 @@ from ciplearn._core.errors import FarOutsideWarning, UnseenLevelsWarning
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation import variance_of_counterfactuals
-from ciplearn.evaluation.auditing import known_by
-from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand
-from ciplearn.evaluation.paired_effects import compare_settings, compared_values, pairs_of
+from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand, known_by
+from ciplearn.evaluation.interventions import compared_values, pairs_of
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.routes.family import Family
 from ciplearn.routes.part import Part
@@ -168,7 +167,7 @@ class Judge:
             # The same seed: every change is about the same rows.
             generator = np.random.default_rng(self.part.seed)
             points = Points.of(scm, rows, changed, reads, generator, n_points=_POINTS, n_draws=_DRAWS)
-            compared = compare_settings(points, predictors, settings, pairs, {}, self.moved_by or 0.0)
+            compared = points.compared(predictors, settings, pairs, {}, self.moved_by or 0.0)
             for name, per_pair in compared.items():
                 effects[name] += [
                     [_pair_effect(settings[i], settings[j], output) for output in outputs]

@@ -17,7 +17,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation.conclusion import Limits
-from ciplearn.evaluation.wording import Unit
+from ciplearn.evaluation.scores import Unit
 from ciplearn.routes.family import FREE, Candidate, Family
 from ciplearn.routes.goal import Field, Goal
 from ciplearn.routes.judging import Judge, Measured, compared_levels

@@ -23,8 +23,8 @@ from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.evaluation import Audit, variance_of_counterfactuals
-from ciplearn.evaluation.auditing import enforced_statement
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
+from ciplearn.evaluation.predictors import enforced_statement
 from ciplearn.repairing import load_model, save_model
 from ciplearn.routes import Comparison
 from ciplearn.routes.family import BASELINE, FREE
