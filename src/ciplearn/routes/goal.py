@@ -351,5 +351,6 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
     least = min(cheaper, key=lambda other: field.measured[other].vcf)
     pair = field.worst(least)
     left = field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)
-    moves = "" if pair is None else f", with a largest effect of {field.unit.amount(abs(pair.effect))}"
-    return (f"Half of that price would leave {percent(min(1.0, left))} of VCF{moves}.",)
+    moves = "" if pair is None else f", and a largest effect of {field.unit.amount(abs(pair.effect))}"
+    follow = "how far predictions follow what is protected (VCF)"
+    return (f"Half of that price would leave {percent(min(1.0, left))} of {follow}{moves}.",)
