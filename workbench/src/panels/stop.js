@@ -12,8 +12,7 @@ export function figuresOf(app, run, stop, scoreName) {
   const row = (name, key, show = said) => [name, show(stop[key]), before ? show(before[key]) : "–"];
   const rows = [row(scoreName, "score"), row(loss, "loss")];
   if (stop.effect !== null) rows.push(row("largest change on average", "effect"), row("rows that move too far", "moved", percent));
-  const vcf = [term(app, "VCF"), " relative to the variance of predictions"];
-  rows.push(row(term(app, "VCF"), "vcf"), row(vcf, "relative"));
+  rows.push(row(term(app, "VCF"), "vcf"), row("VCF relative to the variance of predictions", "relative"));
   const words = [
     stop.weaker ? `This stop enforces only ${stop.weaker}, which is weaker than ${app.verdict.statement}, what the verdict is about.` : null,
     stop.shrinks ? "It only makes all differences between rows smaller alike: nothing is gained." : null,
