@@ -7,12 +7,14 @@ Of a graph of tiers each tier has its frame, and arrows lead to the next one onl
 
 from __future__ import annotations
 
+import html
 import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ciplearn._core.wording import as_list
 from ciplearn.causal.drawing_parts import Box, Line, boxes, draw_lines, draw_node, node_size, rectangle
 from ciplearn.causal.layout import Layout, layered
 from ciplearn.causal.names import tiers_of
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _WIDE = 10  # nodes
 _MARGIN = 26.0
 _LEGEND_ROW = 24.0
+_MOST_SAID = 40  # sentences for readers who see no picture
 
 # Fills differ in lightness as well as in hue, so that the roles stay apart without colour vision.
 _STYLE = """
@@ -117,7 +120,24 @@ def draw(
     present = {*roles.values(), *("open" if line.is_open else line.kind for line in lines)}
     present |= {"tiers"} if tier_of else {"block" for box in parts if box.framed}
     present |= {"seen"} if seen else set()
-    return _document(layout, parts, body, [(key, words) for key, words in _LEGEND if key in present], identity)
+    legend = [(key, words) for key, words in _LEGEND if key in present]
+    return _document(layout, parts, body, legend, identity, _in_words(graph))
+
+
+def _in_words(graph: CausalGraph) -> str:
+    """The graph for readers who see no picture."""
+    tiers = tiers_of(graph.directed)
+    effects: dict[str, list[str]] = {}
+    for cause, effect in graph.directed:
+        effects.setdefault(cause, []).append(effect)
+    said = [f"{cause} acts on {as_list(names)}" for cause, names in effects.items()]
+    if len(tiers) > 2:
+        said = ["tiers, each of which acts on all later ones, are " + " | ".join(", ".join(tier) for tier in tiers)]
+    said += [f"{a} and {b} have a common cause that nobody measured" for a, b in graph.bidirected]
+    said += [f"{a} acts on {b}, or {b} on {a}" for a, b in graph.undirected]
+    if len(said) > _MOST_SAID:
+        said = [f"{len(graph.nodes)} nodes and {len(graph.directed)} arrows"]
+    return html.escape(f"causal graph: {'; '.join(said)}" if said else "causal graph")
 
 
 def _roles(graph: CausalGraph, verdict: Verdict | None, names: Sequence[str]) -> dict[str, str]:
@@ -182,7 +202,12 @@ def _ends(lines: Sequence[Line], box_of: Mapping[str, Box], common: bool) -> lis
 
 
 def _document(
-    layout: Layout, parts: Sequence[Box], body: Sequence[str], legend: Sequence[tuple[str, str]], identity: str
+    layout: Layout,
+    parts: Sequence[Box],
+    body: Sequence[str],
+    legend: Sequence[tuple[str, str]],
+    identity: str,
+    label: str,
 ) -> str:
     placed = [(*layout.centres[box.name], *box.size) for box in parts]
     xs = [x + side * width / 2 for x, _, width, _ in placed for side in (-1, 1)] or [0.0]
@@ -202,7 +227,7 @@ def _document(
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" role="img" aria-label="causal graph">'
+        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" role="img" aria-label="{label}">'
         f"<style>{_STYLE}</style><defs>{markers}</defs>"
         f'<rect class="page" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
         f"{''.join(body)}{keys}</svg>"

@@ -194,7 +194,8 @@ def _people(report: Report) -> list[tuple[Individual, Markup]]:
             title = f"{answer.world}: {report.unit.level(value)}"
             marks.append(Mark(value, value, value, "now" if marks else "as-is", title))
         # The row as it is lies over the others, all on one line.
-        drawn.append((one, strip.draw_on_one_line([*marks[1:], marks[0]], f"predictions for row {one.place}")))
+        label = f"predictions for row {one.place}, {'; '.join(mark.title for mark in marks)}"
+        drawn.append((one, strip.draw_on_one_line([*marks[1:], marks[0]], label)))
     return drawn
 
 

@@ -337,6 +337,9 @@ def _how_far(field: Field, name: str) -> str:
 
 def _price(field: Field, name: str) -> str:
     now, before = (percent(max(0.0, field.explained(one))) for one in (name, field.free))
+    if field.unit.probability:
+        # A share of log loss is small for good models, too: it is not called what a model explains.
+        return f"its log loss is {now} below a constant's, {before} without a constraint"
     return f"it explains {now} instead of {before}"
 
 
