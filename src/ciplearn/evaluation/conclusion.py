@@ -207,7 +207,8 @@ def conclude(audit: Audit) -> Conclusion:
         return Conclusion(PASSES, kept, checks)
     if audit.floor is not None and spread not in broken and _is_below(audit.floor, effect, rows):
         untold = _untold(audit, audit.floor, who, most)
-        return Conclusion(UNTOLD, untold, checks, "Audit it on more rows, or allow more.")
+        least = f" than {audit.unit.amount(audit.floor.effect)}" if audit.floor.effect >= audit.limit else ""
+        return Conclusion(UNTOLD, untold, checks, f"Fit and audit on more rows, or allow more{least}.")
     if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:
