@@ -214,7 +214,7 @@ export class Canvas {
     cy.resize();
     if (cy.elements().empty()) return;
     const above = matchMedia("(max-width: 860px)").matches || cy.width() <= 500;
-    const edge = above ? (cy.height() > 300 ? NARROW : LOW) : { left: 80, top: 44, right: 44, bottom: 56 };
+    const edge = above ? (cy.height() > 300 ? NARROW : LOW) : { left: 80, top: 44, right: 44, bottom: 92 };
     const [wide, high] = [cy.width() - edge.left - edge.right, cy.height() - edge.top - edge.bottom];
     const { x1, y1, w, h } = cy.elements().boundingBox();
     const zoom = Math.max(cy.minZoom(), Math.min(wide / w, high / h, 1.4));
