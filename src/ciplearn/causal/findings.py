@@ -123,8 +123,8 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
         return findings
     fixed = f"Once {as_set(given)} is held fixed" if given else "With nothing held fixed"
     sentence = (
-        f"{fixed}, {exposures} and {target} go together only as cause and effect, and nothing of the effect is blocked: "
-        f"{as_set(given)} is a valid adjustment set."
+        f"{fixed}, {exposures} and {target} go together only as cause and effect, and nothing of the effect is "
+        f"blocked: {as_set(given)} is a valid adjustment set."
     )
     return [Finding("validity", True, sentence)]
 

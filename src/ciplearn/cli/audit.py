@@ -240,7 +240,8 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
         fit = f"ciplearn fit {table} --graph {graph} {named} --out model"
         return {"passes": f"ciplearn check {graph} --data {table}", "fails": fit, "useless": fit}
     name, training = printable(Path(folder.path.name)), folder.training
-    again = f"ciplearn {_made_by(folder)} {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
+    made_by, options = f"ciplearn {_made_by(folder)}", f"--config {shlex.quote(f'{name}/{OPTIONS}')}"
+    again = f"{made_by} {table} {options}"
     tolerance, gamma = training["tolerance"], training["gamma"]
     stricter = "--strict"
     if tolerance is not None:
@@ -248,7 +249,8 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     elif gamma is not None:
         stricter = f"--gamma {10 * gamma or 1:g}"
     return {
-        "cannot be told": f"ciplearn audit {name} MORE_ROWS.csv",
+        # Rows that train, too, are what tells: two causal models of them disagree.
+        "cannot be told": f"{made_by} MORE_ROWS.csv {options} --out again",
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(roles.protected))} --out smaller-context",
