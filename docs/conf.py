@@ -68,6 +68,8 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "ciplearn"
 html_css_files = ["ciplearn.css"]
+# Said here, or the theme complains on the console of whoever comes for the first time.
+html_context = {"default_mode": "auto"}
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False

@@ -117,7 +117,7 @@ def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, cap
 def test_page_on_graphs_asks_the_criterion(capsys):
     for words in typed("docs/graphs.md"):
         works(words, capsys)
-    assert "In signs: Ŷ ⊥ {A, L} | {S}" in capsys.readouterr().out
+    assert "In signs: Ŷ ⊥ {age, hours} | {region}" in capsys.readouterr().out
 
 
 def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, capsys):

@@ -44,9 +44,9 @@ def test_page_on_graphs_says_what_it_shows(capsys):
     names = {}
     exec("\n".join(python_on("docs/graphs.md")), names)
     assert capsys.readouterr().out.startswith(
-        "Holds: a prediction that tells nothing about A and L among rows with the same S"
+        "Holds: a prediction that tells nothing about age and hours among rows with the same region"
     )
-    assert str(names["verdict"].independence) == "Ŷ ⊥ {A, L} | {S}"
+    assert str(names["verdict"].independence) == "Ŷ ⊥ {age, hours} | {region}"
 
 
 def test_page_on_training_imagines_rows(capsys):
@@ -69,13 +69,13 @@ def test_page_on_doubt_says_what_it_shows(capsys):
     exec("\n".join(python_on("docs/doubt.md")), names)
     printed = capsys.readouterr().out
     assert "P(Y = 0 had X been 0 | X = 1, Y = 1) lies in [0.5, 0.75]. Sharp, " in printed
-    assert "The graph is refuted at the 5% level by Y ⊥ {S} | {L}" in printed
+    assert "The graph is refuted at the 5% level by income ⊥ {region} | {hours}" in printed
     assert "False False" in printed
     drawn, truth = names["swing"].table["vcf"]
     assert drawn == pytest.approx(0.5, abs=0.15)
     assert truth == pytest.approx(0, abs=1e-9)
     assert not names["swing"].table["refuted"].any()
-    assert "S would correlate the noises of A and L" in printed
+    assert "region would correlate the noises of age and hours" in printed
     assert "2 ('S',) (4, 2)" in printed
 
 

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ciplearn import CIPRegressor, datasets
-from ciplearn._core.errors import InputError
+from ciplearn.errors import InputError
 
 world = datasets.applicants()
 people, new = world.sample(1500, random_state=0), world.sample(500, random_state=1)

@@ -113,6 +113,13 @@ def test_names_are_escaped():
     assert set(_nodes(svg)) == {"<script>", "a & b"}
 
 
+def test_readers_who_see_no_picture_are_told_the_graph():
+    told = CausalGraph.from_text("sex -> {hours pay}, age -> pay, age <-> hours").to_svg()
+    assert 'aria-label="causal graph: age acts on pay; sex acts on hours and pay; age and hours have a common' in told
+    assert "sex | job | hours, pay" in CausalGraph.from_text("sex | job | hours, pay").to_svg()
+    assert 'aria-label="causal graph"' in CausalGraph(nodes=["sex"]).to_svg()
+
+
 # -------------------------------------------------------------------------------- wide graphs
 
 

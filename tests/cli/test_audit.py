@@ -157,6 +157,8 @@ def test_next_tolerance_is_a_larger_one(tolerance, next_one):
     folder = SimpleNamespace(path=Path("m"), training={"tolerance": tolerance, "gamma": 1.0, "settings": {}})
     steps = _next_steps(subject, SimpleNamespace(folder=folder, table=Path("t.csv")))
     assert steps["fails"] == f"ciplearn fit t.csv --config m/fit.json --tolerance {next_one} --out stricter"
+    # Two causal models of the rows that trained disagree: more rows to audit alone tell nothing.
+    assert steps["cannot be told"] == "ciplearn fit MORE_ROWS.csv --config m/fit.json --out again"
 
 
 @pytest.mark.parametrize(

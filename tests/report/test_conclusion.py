@@ -93,6 +93,8 @@ def test_limit_below_the_floor_is_untold_unless_the_effect_is_clearly_above_it(m
     assert beyond.conclusion.state == "fails"
     assert within.conclusion.state == "cannot be told"
     assert "rows are needed" in within.conclusion.headline
+    least = within.unit.amount(within.floor.effect)
+    assert within.conclusion.advice == f"Fit and audit on more rows, or allow more than {least}."
     passing = make_report(weight=1e-3).audit
     floored = dataclasses.replace(passing, floor=Floor(effect=100.0, moved=1.0, rows=200))
     assert floored.conclusion.state == "passes"

@@ -134,6 +134,18 @@ def test_strips_stand_over_an_axis_with_numbers(doubted, make_report):
                 assert len(numbers) >= 2, table[:200]
 
 
+def test_screen_reader_hears_the_conclusion_as_a_heading_and_of_each_drawing_what_it_shows(doubted):
+    page = doubted.to_html()
+    assert f'<h2 class="state">{doubted.conclusion.state.capitalize()}</h2>' in page
+    drawn = [tag for tag in re.findall(r"<svg[^>]*>", page) if 'aria-hidden="true"' not in tag]
+    said = [re.search(r'aria-label="([^"]*)"', tag)[1] for tag in drawn]
+    assert "axis" not in said
+    assert all(
+        re.search(r"\d", words) for words in said if words.startswith(("typical difference w", "predictions for row"))
+    )
+    assert any(words.startswith("causal graph: ") for words in said)
+
+
 def test_what_is_known_of_the_next_step_stands_before_it(make_report):
     steps = {"fails": "ciplearn fit again"}
     page = make_report(remedy="This passes, and explains 40 %:", next_steps=steps).to_html()

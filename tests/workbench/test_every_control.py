@@ -273,6 +273,8 @@ def trains(web, folder):
     web.until(lambda: web.find("[data-stop=s04]"))
     web.click("[data-stop=s04]")
     web.until(lambda: "strength 0.778" in web.text("#cw-panel-train .walk"))
+    web.click("#cw-panel-train [data-key='term|VCF']")
+    web.click(".notice [data-key=dismiss]")
     web.click("[data-key='section|What to ask']")
     before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
     web.click("[data-key=keep]")

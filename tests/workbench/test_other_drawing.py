@@ -87,6 +87,8 @@ def test_results_of_another_drawing_say_so_and_lead_back(trained):
     web.click("[data-opens=examples]")
     web.click("[data-example=mbias]")
     web.until(lambda: stale(web))
+    assert any("kept for audits" in words.text for words in web.find("#cw-panel-train [inert] p"))
+    assert not web.find("#cw-panel-train .card.good")
     web.click("#cw-tab-whatif")
     web.until(lambda: "Trained for another drawing" in web.text("#cw-panel-whatif"))
     web.click("#cw-panel-whatif [data-key=show-trained]")

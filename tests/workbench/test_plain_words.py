@@ -18,6 +18,28 @@ def test_verdict_is_in_words_first_explains_its_words_and_says_holds_once(web):
     web.wait("#cw-panel-data")
 
 
+def test_what_is_selected_says_what_its_roles_mean(web):
+    web.example()
+    web.tap(web.place("A"))
+    web.wait(".selection small")
+    assert web.text(".selection small").startswith("What must not influence the prediction. Part of the row that stays")
+    assert "(key" not in web.text(".selection small")
+
+
+def test_nothing_is_drawn_under_the_tools_or_the_roles_of_what_is_selected(web):
+    web.look(820, 1100)
+    web.example()
+    web.tap(web.place("A"))
+    web.wait(".selection small")
+
+    def edge(of, side):
+        return web.run(f"return document.querySelector(arguments[0]).getBoundingClientRect().{side}", of)
+
+    heights = [web.place(name)[1] for name in ("Z", "A", "L", "Y")]
+    assert edge(".tools", "bottom") < min(heights) < max(heights) < edge(".selection", "top")
+    web.look(1440, 900)
+
+
 def test_long_sets_are_folded_in_words_and_signs(web):
     names = [f"a_long_name_{place}" for place in range(9)]
     web.open_text(f"dag {{ A [exposure] Y [outcome] {' '.join(f'A -> {name} -> Y' for name in names)} }}")

@@ -10,7 +10,9 @@ cytoscape.use(dagre);
 cytoscape.use(edgehandles);
 
 const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
-const NARROW = { left: 14, top: 56, right: 14, bottom: 14 };
+const LOW = { left: 14, top: 56, right: 14, bottom: 14 };
+// Room below for the roles of what is selected.
+const NARROW = { ...LOW, bottom: 88 };
 const kindOf = (arrow) => Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -211,7 +213,8 @@ export class Canvas {
     const { cy } = this;
     cy.resize();
     if (cy.elements().empty()) return;
-    const edge = cy.width() > 500 ? { left: 80, top: 44, right: 44, bottom: 56 } : NARROW;
+    const above = matchMedia("(max-width: 860px)").matches || cy.width() <= 500;
+    const edge = above ? (cy.height() > 300 ? NARROW : LOW) : { left: 80, top: 44, right: 44, bottom: 92 };
     const [wide, high] = [cy.width() - edge.left - edge.right, cy.height() - edge.top - edge.bottom];
     const { x1, y1, w, h } = cy.elements().boundingBox();
     const zoom = Math.max(cy.minZoom(), Math.min(wide / w, high / h, 1.4));

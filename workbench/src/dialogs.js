@@ -88,7 +88,7 @@ function paste(app, close) {
     autofocus: true,
     "aria-label": "Graph as text",
     "data-key": "graph-text",
-    placeholder: "dag { S -> {A L Y}  A -> L -> Y  A -> Y }\n\nsex, age | job, hours | income",
+    placeholder: "sex -> hours -> income, sex -> income\n\nor in tiers, where each acts on all later ones:\n\nsex, age | job, hours | income",
   });
   const read = async () => {
     problem.textContent = await readGraph(app, text.value);
@@ -105,7 +105,7 @@ function paste(app, close) {
   return el(
     "div",
     {},
-    el("p", {}, "DAGitty, DOT, GML, JSON, edges such as A -> B, A <-> B, or an address from Share."),
+    el("p", {}, "Edges, tiers, DAGitty, DOT, GML, JSON, or an address from Share. An edge a <-> b stands for a common cause that nobody measured."),
     text,
     problem,
     el(

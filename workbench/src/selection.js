@@ -22,14 +22,17 @@ export class SelectionBar {
   show() {
     const { nodes, edges } = this.app.canvas.selection;
     this.element.hidden = !nodes.length && !edges.length;
-    if (nodes.length === 1 && !edges.length) fill(this.element, this.#node(nodes[0]));
-    else if (edges.length === 1 && !nodes.length) fill(this.element, this.#edge(edges[0]));
-    else
-      fill(
-        this.element,
-        el("strong", {}, `${nodes.length + edges.length} selected`),
-        el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"),
-      );
+    const node = nodes.length === 1 && !edges.length ? nodes[0] : null;
+    const choices = node !== null ? this.#node(node) : edges.length === 1 && !nodes.length ? this.#edge(edges[0]) : this.#several();
+    fill(this.element, el("div.choices", {}, choices), node !== null ? el("small", {}, this.#meaning(node)) : null);
+  }
+
+  #several() {
+    const { nodes, edges } = this.app.canvas.selection;
+    return [
+      el("strong", {}, `${nodes.length + edges.length} selected`),
+      el("button", { "data-key": "delete", onclick: () => this.remove() }, "Delete"),
+    ];
   }
 
   #node(name) {
@@ -60,6 +63,15 @@ export class SelectionBar {
       button("Rename", "Another name (F2)", "rename", null, () => this.app.rename.start(name)),
       button("Delete", "Delete", "delete", null, () => this.remove()),
     ];
+  }
+
+  /** What the roles of a node mean: a finger shows no titles. */
+  #meaning(name) {
+    const { doc } = this.app.editor;
+    const plain = (title) => title.replace(/ \(key .\)$/, "");
+    const roles = ROLE_BUTTONS.filter(([role]) => doc[role].includes(name));
+    const sets = SET_BUTTONS.filter(([key]) => isIn(doc, key, name));
+    return [...roles, ...sets].map(([, , title]) => `${plain(title)}.`).join(" ");
   }
 
   #edge(edge) {

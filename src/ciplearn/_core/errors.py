@@ -19,7 +19,7 @@ class CiplearnError(Exception):
     Examples
     --------
     >>> from ciplearn import CausalGraph
-    >>> from ciplearn._core.errors import CiplearnError
+    >>> from ciplearn.errors import CiplearnError
     >>> try:
     ...     CausalGraph.from_edges("A -> B, B -> A")
     ... except CiplearnError as refused:

@@ -66,7 +66,7 @@ def judge(graph: CausalGraph, question: Question) -> Verdict:
 
 def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -> tuple[str, ...]:
     inputs, written = conditions.inputs, conditions.written
-    strict = f"a function of {written(inputs & s)} alone" if inputs & s else "constant"
+    strict = f"a function of {written(inputs & s)} alone" if inputs & s else "a constant"
     if inputs <= s:
         first = (
             f"The independence is vacuous: every input lies in {written(s)}, so a penalty on it is zero for every "
@@ -74,8 +74,8 @@ def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -
         )
     elif inputs <= conditions.known | s:
         first = (
-            f"The predictor is {strict} at the strict end, because every input is conditioned on or made irrelevant; "
-            "the weight of the penalty trades accuracy along the way there, and a smaller context demands less."
+            f"Where the independence is kept exactly, the predictor is {strict}: every other input is made irrelevant. "
+            "To stop before that keeps accuracy, and a smaller context demands less."
         )
     else:
         first = (

@@ -31,7 +31,7 @@ from ciplearn.causal.layout import (
     layered,
     node_size,
 )
-from ciplearn.causal.names import tiers_of
+from ciplearn.causal.names import in_words, tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -137,7 +137,8 @@ def draw(
     present = {*roles.values(), *("open" if line.is_open else line.kind for line in lines)}
     present |= {"tiers"} if tier_of else {"block" for box in parts if box.framed}
     present |= {"seen"} if seen else set()
-    return _document(layout, parts, body, [(key, words) for key, words in _LEGEND if key in present], identity)
+    legend = [(key, words) for key, words in _LEGEND if key in present]
+    return _document(layout, parts, body, legend, identity, escape(in_words(graph)))
 
 
 def _roles(graph: CausalGraph, verdict: Verdict | None, names: Sequence[str]) -> dict[str, str]:
@@ -176,7 +177,12 @@ def _laid_out(graph: CausalGraph, lines: Sequence[Line], box_of: Mapping[str, Bo
 
 
 def _document(
-    layout: Layout, parts: Sequence[Box], body: Sequence[str], legend: Sequence[tuple[str, str]], identity: str
+    layout: Layout,
+    parts: Sequence[Box],
+    body: Sequence[str],
+    legend: Sequence[tuple[str, str]],
+    identity: str,
+    label: str,
 ) -> str:
     placed = [(*layout.centres[box.name], *box.size) for box in parts]
     xs = [x + side * width / 2 for x, _, width, _ in placed for side in (-1, 1)] or [0.0]
@@ -196,7 +202,7 @@ def _document(
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" role="img" aria-label="causal graph">'
+        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" role="img" aria-label="{label}">'
         f"<style>{_STYLE}</style><defs>{markers}</defs>"
         f'<rect class="page" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
         f"{''.join(body)}{keys}</svg>"

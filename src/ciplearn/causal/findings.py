@@ -100,10 +100,10 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
         findings.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, set(given))}.", (path,)))
     if findings:
         return findings
-    fixed = f"once {as_set(given)} is held fixed" if given else "with nothing held fixed"
+    fixed = f"Once {as_set(given)} is held fixed" if given else "With nothing held fixed"
     sentence = (
-        f"{exposures} and {target} go together only by what {exposures} causes, {fixed}, and none of that is hidden: "
-        f"{as_set(given)} is a valid adjustment set for ({exposures}, {target})."
+        f"{fixed}, {exposures} and {target} go together only as cause and effect, and nothing of the effect is "
+        f"blocked: {as_set(given)} is a valid adjustment set."
     )
     return [Finding("validity", True, sentence)]
 
@@ -140,8 +140,8 @@ def _parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     which = conditions.written(responding)
     if responding:
         sentence = (
-            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on {which} "
-            f"is known: all parents lie in {inside}."
+            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on "
+            f"{'it' if len(responding) == 1 else 'them'} lies in {inside}."
         )
     else:
         sentence = (

@@ -8,9 +8,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError, InputError
+from ciplearn._core.wording import as_list
+
+if TYPE_CHECKING:
+    from ciplearn.causal.graph import CausalGraph
 
 Names = str | Iterable[str]
 Edge = tuple[str, str]
@@ -19,6 +24,8 @@ Edge = tuple[str, str]
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _DIGITS = re.compile(r"([0-9]+)")
 _ENTRY = re.compile(r"(.+)\[\d+\]")
+
+_MOST_SENTENCES = 40  # for readers who see no picture
 
 # So many letters at least are the beginning of a name.
 _BEGINNING = 3
@@ -137,6 +144,24 @@ def tiers_of(directed: Collection[Edge]) -> list[tuple[str, ...]]:
         earlier.update(names)
         tiers.append(in_order(names))
     return tiers
+
+
+def in_words(graph: CausalGraph) -> str:
+    """Return the graph in a sentence, for readers who see no picture."""
+    tiers = tiers_of(graph.directed)
+    effects: dict[str, list[str]] = {}
+    for cause, effect in graph.directed:
+        effects.setdefault(cause, []).append(effect)
+    sentences = [f"{cause} acts on {as_list(names)}" for cause, names in effects.items()]
+    if len(tiers) > 2:
+        sentences = [
+            "tiers, each of which acts on all later ones, are " + " | ".join(", ".join(tier) for tier in tiers)
+        ]
+    sentences += [f"{a} and {b} have a common cause that nobody measured" for a, b in graph.bidirected]
+    sentences += [f"{a} acts on {b}, or {b} on {a}" for a, b in graph.undirected]
+    if len(sentences) > _MOST_SENTENCES:
+        sentences = [f"{len(graph.nodes)} nodes and {len(graph.directed)} arrows"]
+    return f"causal graph: {'; '.join(sentences)}" if sentences else "causal graph"
 
 
 def checked_point(name: str, point: Iterable[float | str]) -> tuple[float, float]:

@@ -299,11 +299,11 @@ class Verdict:
         marked = [(f.condition == "paper", f"{'✓' if f.holds else '✗'} {f.sentence}") for f in self.findings]
         titled = [
             ("Reasons", [sentence for printed, sentence in marked if not printed]),
-            ("The paper's condition, as printed", [sentence for printed, sentence in marked if printed]),
             ("Assumptions, and what bears on them", [f"{each} Check: {each.check}" for each in self.assumptions]),
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
+            ("The paper's condition, as printed", [sentence for printed, sentence in marked if printed]),
         ]
         return [(title, sentences) for title, sentences in titled if sentences]
 

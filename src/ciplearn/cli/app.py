@@ -58,7 +58,8 @@ class _Group(_PlainFlags, TyperGroup):
 
 app = typer.Typer(
     cls=_Group,
-    help="Counterfactually invariant prediction: predictors that would have said the same had A been different.",
+    help="Predictors that would have said the same about a person, had the person's sex, age or whatever you name "
+    "been different.",
     pretty_exceptions_enable=False,
 )
 

@@ -249,13 +249,15 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
         fit = f"ciplearn fit {table} --graph {graph} {_roles_named(subject)} --out model"
         return {"passes": f"ciplearn check {graph} --data {table}", "fails": fit, "useless": fit}
     name, training = printable(Path(folder.path.name)), folder.training
-    again = f"ciplearn {_made_by(folder)} {table} --config {shlex.quote(f'{name}/{OPTIONS}')}"
+    made_by, options = f"ciplearn {_made_by(folder)}", f"--config {shlex.quote(f'{name}/{OPTIONS}')}"
+    again = f"{made_by} {table} {options}"
     tolerance, gamma = training["tolerance"], training["gamma"]
     stricter = "--strict" if gamma is None else f"--gamma {10 * gamma or 1:g}"
     if tolerance is not None:
         stricter = f"--tolerance {2 * tolerance or 0.1:g}"
     return {
-        "cannot be told": f"ciplearn audit {name} MORE_ROWS.csv",
+        # Rows that train, too, are what tells: two causal models of them disagree.
+        "cannot be told": f"{made_by} MORE_ROWS.csv {options} --out again",
         "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",

@@ -16,7 +16,19 @@ from typing import Any
 from ciplearn._core.arguments import one_of
 from ciplearn._core.errors import InputError
 from ciplearn.cli import options
-from ciplearn.cli.options import NEEDED, argument, effort, goal, hidden, named_goal, of_panel, role, run, share
+from ciplearn.cli.options import (
+    GRAPH_HELP,
+    NEEDED,
+    argument,
+    effort,
+    goal,
+    hidden,
+    named_goal,
+    of_panel,
+    role,
+    run,
+    share,
+)
 from ciplearn.cli.output import note
 
 # Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
@@ -193,11 +205,11 @@ class Check(options.RunOptions, options.ReadingOptions, options.RoleOptions, opt
     graph, 1 it does not or they do, 2 a mistake in the call.
 
     For example:
-      ciplearn check 'S -> {A L Y}, A -> L -> Y, A -> Y' --outcome Y --protected A --context L,S
-      ciplearn check graph.txt --data people.csv --tests 50
+      ciplearn check 'sex -> job -> pay, sex -> pay' --outcome pay --protected sex
+      ciplearn check 'sex, age | job | pay' --data people.csv
     """
 
-    graph: str = argument("A file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", NEEDED)
+    graph: str = argument(GRAPH_HELP, "GRAPH", NEEDED)
     data: Path | None = role("Test the graph's independencies on this table, too.", "TABLE")
     tests: int = role("So many of them at most.", "NUMBER", default=200, min=1)
     svg: Path | None = role("Write a picture of the graph, with what the table contradicts in red.", "FILE")
@@ -217,7 +229,7 @@ class Fit(
     By default it meets the limits of ciplearn audit. NAMES are separated by commas.
 
     For example:
-      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex,age --out model
+      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --out model
       ciplearn fit --config model/fit.json --vcf 5% --out stricter
     """
 
@@ -245,7 +257,7 @@ class Repair(
     with --predictor wherever the folder is used.
 
     For example:
-      ciplearn repair people.csv --predictor trees:model --config model/fit.json --out repaired
+      ciplearn repair people.csv --predictor trees:mine --config r.yaml --out new
     """
 
     report: Path | None = role("Also write a page, before and after.", "FILE")
@@ -333,8 +345,8 @@ class Imagine(Subject):
     probability of the positive one; or one column probability[LABEL] per label.
 
     For example:
-      ciplearn imagine people.csv --graph g.txt --outcome income --protected sex --out worlds.csv
-      ciplearn audit people.csv --graph g.txt --outcome income --protected sex --predictions said.csv
+      ciplearn imagine people.csv --config roles.yaml --out worlds.csv
+      ciplearn audit people.csv --config roles.yaml --predictions said.csv
     """
 
     out: Path = role("The file of rows to write: .csv, .tsv or .parquet.", "FILE", default=NEEDED)
@@ -349,7 +361,7 @@ class Workbench(options.JsonOption):
     """
 
     table: Path | None = argument("A CSV, TSV or Parquet file.", "[TABLE]")
-    graph: str | None = role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH")
+    graph: str | None = role(GRAPH_HELP, "GRAPH")
     model: Path | None = role("A model folder of ciplearn fit, to look at.", "FOLDER")
     demo: bool = role("Start with the demo's graph and table.", None, "--demo", default=False)
     folder: Path | None = role(

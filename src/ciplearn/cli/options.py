@@ -145,6 +145,8 @@ hidden = of_panel(hidden=True)
 _table = of_panel("The table", hidden=True)
 _many_rows = of_panel("Many rows", hidden=True)
 
+GRAPH_HELP = "A graph file, or the graph itself: 'sex -> job -> pay', or in tiers 'sex | job | pay'."
+
 
 @dataclass(frozen=True)
 class JsonOption:
@@ -252,7 +254,7 @@ class TableToModel(SeedOption):
     """From a table and a graph to a model folder."""
 
     table: Path = argument("CSV, TSV or Parquet: a file, a folder, a pattern, or -.", "TABLE", NEEDED)
-    graph: str = role("A graph file, or the graph itself: 'S -> A, A -> Y'.", "GRAPH", "--graph", default=NEEDED)
+    graph: str = role(GRAPH_HELP, "GRAPH", "--graph", default=NEEDED)
     out: Path = role("The model folder to write.", "FOLDER", "--out", default=NEEDED)
     overwrite: bool = run(
         "Replace the model in the folder; other files in it stay.", None, "--overwrite", default=False

@@ -206,7 +206,8 @@ def conclude(audit: Audit) -> Conclusion:
         on_average = effect.holds or effect.limit < floor.effect >= abs(effect.value)
         if on_average and (rows.holds or rows.limit < floor.moved >= rows.value):
             untold = _untold(audit, floor, who, most)
-            return Conclusion(UNTOLD, untold, checks, "Audit it on more rows, or allow more.")
+            least = f" than {audit.unit.amount(floor.effect)}" if floor.effect >= audit.limit else ""
+            return Conclusion(UNTOLD, untold, checks, f"Fit and audit on more rows, or allow more{least}.")
     if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:

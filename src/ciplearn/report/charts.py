@@ -350,7 +350,7 @@ class Strip:
         for tick in place.ticks(_STRIP_TICKS):
             words = short(factor * tick).replace("-", "−")
             parts.append(f'<text class="tick" x="{place(tick):.1f}" y="15" text-anchor="middle">{words}</text>')
-        return _strip(parts, "axis", _AXIS)
+        return _strip(parts, None, _AXIS)
 
     def _mark(self, mark: Mark, y: float) -> str:
         title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
@@ -359,8 +359,10 @@ class Strip:
         )
 
 
-def _strip(parts: Sequence[str], label: str, height: float = _STRIP_HEIGHT) -> Markup:
+def _strip(parts: Sequence[str], label: str | None, height: float = _STRIP_HEIGHT) -> Markup:
+    """A strip, or the axis of some, which a screen reader need not name: their numbers stand beside them."""
+    said = 'aria-hidden="true"' if label is None else f'role="img" aria-label="{escape(label)}"'
     return Markup(
-        f'<svg class="strip{" axis" if height == _AXIS else ""}" viewBox="0 0 {_STRIP_WIDTH:g} {height:g}" role="img" '
-        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+        f'<svg class="strip{" axis" if height == _AXIS else ""}" viewBox="0 0 {_STRIP_WIDTH:g} {height:g}" {said}>'
+        f"{''.join(parts)}</svg>"
     )

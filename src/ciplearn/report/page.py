@@ -188,8 +188,9 @@ def _people(report: Report) -> list[tuple[Individual, Markup]]:
         told = [(answer.world, answer.predictions[MODEL]) for answer in one.answers]
         marks = [Mark(value, value, value, "now", f"{world}: {report.unit.level(value)}") for world, value in told]
         # The row as it is lies over the others, all on one line.
+        label = f"predictions for row {one.place}, {'; '.join(mark.title for mark in marks)}"
         marks = [*marks[1:], replace(marks[0], kind="as-is")]
-        drawn.append((one, strip.draw_on_one_line(marks, f"predictions for row {one.place}")))
+        drawn.append((one, strip.draw_on_one_line(marks, label)))
     return drawn
 
 

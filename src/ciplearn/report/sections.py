@@ -172,9 +172,10 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], 
     for place in order:
         value, refuted = float(differences[place]), bool(table.loc[place, "refuted"])
         bar = Mark(value, min(base, value), max(base, value), "before" if refuted else "now")
-        drawn = strip.draw([bar], "typical difference under this change", report.audit.limit)
+        amount, change = report.unit.amount(value), str(table.loc[place, "change"])
+        drawn = strip.draw([bar], f"typical difference {change}: {amount}", report.audit.limit)
         other = bool(table.loc[place, "holds"] != answer.table["holds"].iloc[0])
-        changes.append((str(table.loc[place, "change"]), drawn, report.unit.amount(value), refuted, other))
+        changes.append((change, drawn, amount, refuted, other))
     return tuple(changes), strip.axis(report.unit.factor)
 
 

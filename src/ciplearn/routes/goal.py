@@ -337,6 +337,9 @@ def _how_far(field: Field, name: str) -> str:
 
 def _price(field: Field, name: str) -> str:
     now, before = (percent(max(0.0, field.explained(one))) for one in (name, field.free))
+    if field.unit.probability:
+        # A share of log loss is small for good models, too: it is not called what a model explains.
+        return f"its log loss is {now} below a constant's, {before} without a constraint"
     return f"it explains {now} instead of {before}"
 
 
@@ -351,5 +354,6 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
     least = min(cheaper, key=lambda other: field.measured[other].vcf)
     pair = field.worst(least)
     left = field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)
-    moves = "" if pair is None else f", with a largest effect of {field.unit.amount(abs(pair.effect))}"
-    return (f"Half of that price would leave {percent(min(1.0, left))} of VCF{moves}.",)
+    moves = "" if pair is None else f", and a largest effect of {field.unit.amount(abs(pair.effect))}"
+    follow = "how far predictions follow what is protected (VCF)"
+    return (f"Half of that price would leave {percent(min(1.0, left))} of {follow}{moves}.",)

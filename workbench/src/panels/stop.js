@@ -1,6 +1,7 @@
 // One stop of a walk: its figures, how to keep it, what its audit says, and what it is compared with.
 import { download, el, tableOf } from "../dom.js";
 import { said, within } from "../figures.js";
+import { term } from "../prose.js";
 
 const percent = (share) => (share === null || share === undefined ? "–" : `${said(100 * share)} %`);
 
@@ -11,7 +12,7 @@ export function figuresOf(app, run, stop, scoreName) {
   const row = (name, key, show = said) => [name, show(stop[key]), before ? show(before[key]) : "–"];
   const rows = [row(scoreName, "score"), row(loss, "loss")];
   if (stop.effect !== null) rows.push(row("largest change on average", "effect"), row("rows that move too far", "moved", percent));
-  rows.push(row("VCF", "vcf"), row("VCF relative to the variance of predictions", "relative"));
+  rows.push(row(term(app, "VCF"), "vcf"), row("VCF relative to the variance of predictions", "relative"));
   const words = [
     stop.weaker ? `This stop enforces only ${stop.weaker}, which is weaker than ${app.verdict.statement}, what the verdict is about.` : null,
     stop.shrinks ? "It only makes all differences between rows smaller alike: nothing is gained." : null,

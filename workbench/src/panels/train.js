@@ -257,11 +257,12 @@ export class TrainPanel {
       );
     const { training, held_out: held } = run.rows ?? {};
     const rows = training ? `Trained on ${training} rows; ${held} others are kept for audits.` : `Measured on ${held} rows.`;
+    const other = isOther(app, run);
+    const tone = run.status !== "done" ? ".warn" : other ? "" : ".good";
     return el(
-      `div.card.${run.status === "done" ? "good" : "warn"}`,
+      `div.card${tone}`,
       { role: "status" },
-      el("p", {}, run.status === "done" ? rows : run.phase),
-      run.reason ? el("p", {}, run.reason) : null,
+      el("div", { inert: other }, el("p", {}, run.status === "done" ? rows : run.phase), run.reason ? el("p", {}, run.reason) : null),
       end("forget", "Forget this run"),
     );
   }
