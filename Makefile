@@ -10,6 +10,9 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
+# Where nothing compiled is kept, every process compiles the library again, and pytest all tests: a third of the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo workbench test lint types unit docs docs-quick slow bench versions wheel format clean
 
