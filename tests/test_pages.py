@@ -128,7 +128,7 @@ RUN_BY = {
 
 
 # Pages that train for long.
-LONG = {"docs/asked.md", "docs/guide/routes.md", "docs/guide/doubt.md"}
+LONG = {"docs/asked.md", "docs/guide/routes.md", "docs/guide/doubt.md", "docs/theory/identification.md"}
 
 
 @pytest.mark.parametrize(
