@@ -55,7 +55,7 @@ docs-quick: $(VENV)/.ready  ## the site without running its gallery
 	rm -rf docs/generated
 	$(SITE) --define plot_gallery=0 docs docs/_build/quick
 
-slow: $(VENV)/.ready  ## tests that take over a minute
+slow: $(VENV)/.ready  ## tests that take long: whole pages, studies, many repetitions
 	$(BIN)/pytest -m slow
 
 bench: $(VENV)/.ready  ## what a penalty costs, as ratios

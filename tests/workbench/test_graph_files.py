@@ -33,7 +33,9 @@ def test_graphs_and_tables_are_dropped_by_mouse(web):
 HARD = {"figure d", "napkin", "partial", "hostile names", "one node"}
 
 
-@pytest.mark.parametrize("names", [pytest.param(set(twenty()), marks=pytest.mark.slow, id="twenty"), HARD])
+@pytest.mark.parametrize(
+    "names", [pytest.param(set(twenty()), marks=pytest.mark.slow, id="twenty"), pytest.param(HARD, id="five")]
+)
 def test_graphs_go_through_the_page_without_loss(names, web):
     for name, graph in twenty().items():
         if name not in names:
