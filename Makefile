@@ -10,6 +10,9 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
+# Where nothing compiled is kept, every process compiles the library again, and pytest all tests: a third of the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo workbench test lint types unit docs docs-quick slow bench versions wheel format clean
 
@@ -52,7 +55,7 @@ docs-quick: $(VENV)/.ready  ## the site without running its gallery
 	rm -rf docs/generated
 	$(SITE) --define plot_gallery=0 docs docs/_build/quick
 
-slow: $(VENV)/.ready  ## tests that take over a minute
+slow: $(VENV)/.ready  ## tests that take long: whole pages, studies, many repetitions
 	$(BIN)/pytest -m slow
 
 bench: $(VENV)/.ready  ## what a penalty costs, as ratios

@@ -17,6 +17,7 @@ from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.store import Store
+from tests.workbench.conftest import warm_workers  # noqa: F401
 from tests.workbench.test_runs import chosen, wait
 
 GRAPH = "S -> {A X Y}, A -> X, X -> Y"

@@ -127,7 +127,13 @@ RUN_BY = {
 }
 
 
-@pytest.mark.parametrize("page", RUN_HERE)
+# Pages that train for long.
+LONG = {"docs/asked.md", "docs/guide/routes.md", "docs/guide/doubt.md", "docs/theory/identification.md"}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in RUN_HERE]
+)
 def test_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(python_on(page)), {})

@@ -20,11 +20,14 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
+import types
+import warnings
 from pathlib import Path
 
 _LOADED = "torch pandas pyarrow scipy.stats sklearn.ensemble lightgbm ciplearn.cli.app ciplearn.cli.audited"
-_LOADED += " ciplearn.cli.training ciplearn.workbench.server"
+_LOADED += " ciplearn.cli.training ciplearn.workbench.server ciplearn.workbench.stops ciplearn.workbench.imagining"
 
 _SCRIPT = """#!{python} -ISs
 import marshal, os, signal, socket, struct, sys
@@ -93,19 +96,66 @@ def ciplearn(*arguments, **options):
     return subprocess.run([command(), *map(str, arguments)], **settings)
 
 
+class Worker:
+    """What the workbench starts with ``python -W ignore -m MODULE``: a fork of the server, in a group of its own.
+
+    Unlike the scripts it is the process itself: what ends its group ends it, and who waits for it has seen it go.
+    """
+
+    def __init__(self, command, *, env, stdin, stdout, stderr, text, encoding, start_new_session, address=None):
+        assert command[1:4] == ["-W", "ignore", "-m"], command
+        assert text
+        assert start_new_session
+        assert stdin == stdout == stderr == subprocess.PIPE
+        environment = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+        asked = marshal.dumps(("module", list(map(os.fsencode, command[4:])), os.getcwdb(), environment))
+        self.returncode, self._waiting = None, threading.Lock()
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(address or str(_made() / "socket"))
+        self._server.sendall(struct.pack("Q", len(asked)) + asked)
+        (reads, writes), (said, says), (complained, complains) = os.pipe(), os.pipe(), os.pipe()
+        for stream in (reads, says, complains):
+            socket.send_fds(self._server, [b"+"], [stream])
+            os.close(stream)
+        (self.pid,) = struct.unpack("q", self._server.recv(8, socket.MSG_WAITALL))
+        self.stdin = open(writes, "w", encoding=encoding)  # noqa: SIM115
+        self.stdout, self.stderr = open(said, encoding=encoding), open(complained, encoding=encoding)  # noqa: SIM115
+
+    def wait(self):
+        with self._waiting:
+            if self.returncode is None:
+                (self.returncode,) = struct.unpack("q", self._server.recv(8, socket.MSG_WAITALL))
+                self._server.close()
+        return self.returncode
+
+    def poll(self):
+        if self._waiting.acquire(blocking=False):
+            ended = self.returncode is None and bool(select.select([self._server], [], [], 0)[0])
+            self._waiting.release()
+            if ended:
+                return self.wait()
+        return self.returncode
+
+
+def starting(address=None):
+    """What stands in the place of `subprocess` where the workbench starts its workers."""
+    return types.SimpleNamespace(PIPE=subprocess.PIPE, Popen=functools.partial(Worker, address=address))
+
+
 def _serve(address):
     for name in _LOADED.split():
         importlib.import_module(name)
     bell, rung = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(rung)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running = {}
+    running, left = {}, set()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
         os.write(1, b"+")
         while True:
-            ready, _, _ = select.select([listener, bell, 0], [], [])
+            watched = {pid: client for pid, client in running.items() if pid not in left}
+            ready, _, _ = select.select([listener, bell, 0, *watched.values()], [], [])
             if 0 in ready:
                 return
             if bell in ready:
@@ -113,8 +163,14 @@ def _serve(address):
                 for pid in list(running):
                     ended, status = os.waitpid(pid, os.WNOHANG)
                     if ended:
+                        left.discard(pid)
                         with running.pop(pid) as client, contextlib.suppress(OSError):
                             client.sendall(struct.pack("q", os.waitstatus_to_exitcode(status)))
+            for pid, client in watched.items():
+                if client in ready and pid in running:
+                    # Whoever asked was killed, and cannot pass that on.
+                    os.kill(pid, signal.SIGKILL)
+                    left.add(pid)
             if listener in ready:
                 client, _ = listener.accept()
                 call, streams = _asked(client)
@@ -123,7 +179,7 @@ def _serve(address):
                     signal.set_wakeup_fd(-1)
                     for other in (listener, client, *running.values()):
                         other.close()
-                    _become(*call, streams)
+                    _become(*call, streams, address)
                 client.sendall(struct.pack("q", pid))
                 running[pid] = client
                 for stream in streams:
@@ -141,7 +197,7 @@ def _asked(client):
     return call, streams
 
 
-def _become(name, arguments, folder, environment, streams):
+def _become(name, arguments, folder, environment, streams, address):
     """Be the process that was asked for, with the signals, streams and arguments that Python starts with."""
     code = 1
     try:
@@ -162,19 +218,26 @@ def _become(name, arguments, folder, environment, streams):
             setattr(sys, stream, said)
             setattr(sys, f"__{stream}__", said)
         sys.argv = [name, *map(os.fsdecode, arguments)]
-        code = _ran(name)
+        code = _ran(name, address)
     finally:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
         os._exit(code)
 
 
-def _ran(name):
+def _ran(name, address):
     try:
         if name == "ciplearn":
             from ciplearn.cli import main
+            from ciplearn.workbench import runs
 
+            runs.subprocess = starting(address)
             main()
+        elif name == "module":
+            os.setsid()
+            warnings.simplefilter("ignore")
+            sys.argv = sys.argv[1:]
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
         else:
             sys.argv = sys.argv[1:]
             runpy.run_path(sys.argv[0], run_name="__main__")

@@ -49,7 +49,7 @@ def test_minimal_set_on_a_thousand_nodes_loses_validity_with_any_node_left_out()
     assert not any(graph.is_valid_adjustment("v300", "v999", found - {name}) for name in found)
 
 
-@pytest.mark.parametrize("shape", ["chain", "random"])
+@pytest.mark.parametrize("shape", ["chain", pytest.param("random", marks=pytest.mark.slow)])
 def test_five_thousand_nodes_work(shape):
     chain = CausalGraph.from_edges([(f"v{i}", f"v{i + 1}") for i in range(4999)])
     graph = chain if shape == "chain" else _large(5000)

@@ -77,7 +77,7 @@ def test_graph_is_judged_once_per_context_by_fit_and_never_by_predict_and_audit(
     monkeypatch.setattr(Conditions, "of", lambda *given: judged.append(given) or conditions(*given))
     judge.cache_clear()
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A"]
-    call = ["fit", str(known / "t.csv"), *roles, "--learner=linear", "--out", str(tmp_path / "m")]
+    call = ["fit", str(known / "t.csv"), *roles, "--learner=linear", "--preset=quick", "--out", str(tmp_path / "m")]
     assert run(call) == 0
     # Once as it is asked, and once without the protected columns as inputs.
     assert len(judged) == len({str(given) for given in judged}) == 2
@@ -141,7 +141,7 @@ def test_rows_can_be_asked_for_and_profiles_written(known, capsys):
 def test_line_is_compared_with_the_predictor_at_its_end(place, tmp_path, capsys):
     table, out = str(place / "people.csv"), str(tmp_path / "line")
     fitted = ["fit", table, "--graph", str(place / "graph.txt"), "--route=line", "--tolerance=0.9", "--epochs=6"]
-    assert run([*fitted, "--out", out]) == 0
+    assert run([*fitted, "--preset=quick", "--out", out]) == 0
     capsys.readouterr()
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json"]
     assert run(["audit", out, table, "--out", str(tmp_path / "r.html"), *effort, "--no-gate"]) == 0
@@ -326,7 +326,7 @@ def test_model_that_leaves_the_protected_columns_out_is_audited_beside_one_that_
     first_synthetic().sample(300, random_state=0).to_csv(table, index=False)
     roles = ["--graph", first_synthetic().graph.to_dagitty(), "--outcome=Y", "--protected=A", "--tolerance=1000"]
     arguments = ["fit", str(table), *roles, "--route=left-out", "--epochs=2", "--out", str(tmp_path / "m")]
-    assert run(arguments) == 0
+    assert run([*arguments, "--preset=quick"]) == 0
     assert json.loads((tmp_path / "m" / "model.json").read_text())["route"] == "left-out"
     code, answer = audited(tmp_path, capsys)
     assert code == 0

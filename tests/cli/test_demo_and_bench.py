@@ -21,6 +21,7 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
         return ran[0]
 
     monkeypatch.setattr(demo_module, "run_demo", small)
+    monkeypatch.setattr(demo_module, "LEARNERS", {"linear": demo_module.LEARNERS["linear"]})
     assert application.run(["demo", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "What was seen" in printed

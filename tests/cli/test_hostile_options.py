@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from ciplearn._core.rows import held_out_rows
 from ciplearn.causal import CausalGraph
 from ciplearn.cli.app import run
 from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.repairing import load_model
 from ciplearn.scm.scm_file import read_scm
 
 GRAPH = "S -> {A L Y}, A -> L -> Y, A -> Y"
@@ -195,7 +197,9 @@ def folder(place, capsys):
 
 
 @pytest.mark.parametrize("change", ["left out", None, "text", -1, [], {}, True, 1e400])
-def test_training_record_that_was_changed_is_refused_or_still_serves(change, folder):
+def test_training_record_that_was_changed_is_refused_or_still_serves(change, folder, monkeypatch):
+    # The networks beside the record stay as they are, and are read once.
+    monkeypatch.setattr("ciplearn.cli.model_folder.load_model", functools.cache(load_model))
     record = folder / "training.json"
     whole = json.loads(record.read_text())
     for path in places_in(whole):

@@ -79,6 +79,7 @@ def test_only_what_was_named_is_opened_to_write(place, model, tmp_path):
     assert state(tmp_path / "model") == before
 
 
+@pytest.mark.slow
 def test_unfinished_folder_is_named_and_left_as_it_is(place, model, tmp_path):
     shutil.copytree(model, tmp_path / "model")
     shutil.copytree(model, tmp_path / "model" / ".ciplearn-arriving")

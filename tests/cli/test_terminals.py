@@ -213,16 +213,24 @@ WORDS = {
 }
 
 
+IN_PLENTY_OF_ROOM = {}
+
+
+def words_of(name, monkeypatch, capfd):
+    """The words of a command that is as wide as it wants to be; it is asked once."""
+    if name not in IN_PLENTY_OF_ROOM:
+        monkeypatch.setenv("COLUMNS", "1000")
+        run(WORDS[name])
+        IN_PLENTY_OF_ROOM[name] = set(re.split(r"[\s│╭╮╰╯─]+", "".join(capfd.readouterr())))
+    return IN_PLENTY_OF_ROOM[name]
+
+
 @pytest.mark.parametrize("name", WORDS)
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, monkeypatch, capfd):
     assert model.parent == place
     monkeypatch.chdir(place)
-    # As wide as it wants to be, for the words.
-    monkeypatch.setenv("COLUMNS", "1000")
-    run(WORDS[name])
-    plain = "".join(capfd.readouterr())
-    words = set(re.split(r"[\s│╭╮╰╯─]+", plain))
+    words = words_of(name, monkeypatch, capfd)
     with monkeypatch.context() as patched:
         screen = Screen(columns, patched)
         if name == "help":

@@ -1,4 +1,4 @@
-"""The way of a data scientist with a table and a graph: fit, predict, audit, as installed."""
+"""The way of a data scientist with a table and a graph: fit, predict, audit."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "graph.txt").write_text(GRAPH)
     roles = ["--graph", "graph.txt", "--protected", "sex", "--tolerance", "0.3"]
-    fitted = ciplearn("fit", "people.csv", *roles, *QUICK, "--out=model", cwd=tmp_path)
+    fitted = warm.ciplearn("fit", "people.csv", *roles, *QUICK, "--out=model", cwd=tmp_path)
     assert fitted.returncode == 0, fitted.stderr
     assert "600 rows; 20 left out because a value is missing" in fitted.stdout
     assert "Not in the graph, so not used: id." in fitted.stdout
@@ -42,7 +42,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
     assert (answers["prediction"].dropna() == truth).mean() > 0.6
 
     effort = ["--points=40", "--interventions=10", "--draws=4", "--scm-rows=300", "--doubt=0", "--no-gate"]
-    audited = ciplearn("audit", "model", "people.csv", "--out=report.html", "--json", *effort, cwd=tmp_path)
+    audited = warm.ciplearn("audit", "model", "people.csv", "--out=report.html", "--json", *effort, cwd=tmp_path)
     assert audited.returncode == 0, audited.stderr
     answer = json.loads(audited.stdout)
     assert answer["model_based"] is True
@@ -93,13 +93,13 @@ def test_completion_and_help_with_examples(monkeypatch):
     shown = ciplearn("--show-completion", "bash")
     assert "ciplearn" in shown.stdout
     for name in ("demo", "check", "fit", "predict", "audit"):
-        examples = ciplearn(name, "--help").stdout.split("For example:")[1]
+        examples = warm.ciplearn(name, "--help").stdout.split("For example:")[1]
         assert f"ciplearn {name} " in examples
 
 
 def test_help_of_fit_begins_with_the_roles_and_the_goal():
-    shown = ciplearn("fit", "--help").stdout
+    shown = warm.ciplearn("fit", "--help").stdout
     places = [shown.index(text) for text in ("What is predicted.", "─ Goal ─", "─ Run ─")]
     assert places == sorted(places)
-    everything = ciplearn("fit", "--help-all").stdout
+    everything = warm.ciplearn("fit", "--help-all").stdout
     assert all(text in everything for text in ("─ Goal ─", "─ Route", "─ The table ─", "─ Run ─"))

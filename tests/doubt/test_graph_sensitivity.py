@@ -81,6 +81,7 @@ def test_the_result_is_json_and_a_tornado(found):
     mpl.pyplot.close(axes.figure)
 
 
+@pytest.mark.slow
 def test_hidden_causes_and_processes_change_nothing_about_the_others():
     graph = CausalGraph.from_edges("A -> L, L -> Y")
     arguments = {"inputs": ["L"], "n_points": 30, "n_interventions": 10, **ROLES}

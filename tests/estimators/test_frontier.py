@@ -53,6 +53,7 @@ def test_a_rare_class_is_among_the_rows_that_train(X):
     assert curve.table["classes"].tolist() == [2.0]
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_frontier(scm, X, y):
     alone = frontier(quick(scm), X, y, gammas=[0, 1], seeds=[0])
     together = frontier(quick(scm), X, y, gammas=[0, 1], seeds=[0], n_jobs=2)

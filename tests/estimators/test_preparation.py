@@ -32,7 +32,7 @@ def quick(scm, kind=CIPRegressor, **settings):
 )
 def test_training_on_what_is_prepared_is_training(scm, X, y, settings):
     prepared = Prepared.of(quick(scm, **settings), X, y)
-    for gamma in (0.0, 1.0, 10.0):
+    for gamma in (0.0, 10.0):
         alone = quick(scm, **settings).set_params(gamma=gamma).fit(X, y)
         shared = prepared.trained(gamma)
         assert np.array_equal(shared.predict(X), alone.predict(X))

@@ -73,7 +73,7 @@ def outcome_of(work):
             return None
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(tables(), st.sampled_from(["csv", "parquet"]), st.sampled_from(["drop", "impute", "error"]))
 def test_a_fit_on_files_is_the_fit_on_their_rows(rows, ending, missing):
     table, cuts = rows

@@ -54,7 +54,13 @@ def test_a_graph_alone_is_enough_and_the_answer_is_model_based(rows):
     assert found.vcf.value == pytest.approx(exact.vcf.value, rel=0.3)
 
 
-@pytest.mark.parametrize("mechanisms", [None, {"L": AdditiveNoise(), "A": AdditiveNoise()}], ids=["chosen", "wrong"])
+@pytest.mark.parametrize(
+    "mechanisms",
+    [
+        pytest.param(None, id="chosen"),
+        pytest.param({"L": AdditiveNoise(), "A": AdditiveNoise()}, id="wrong", marks=pytest.mark.slow),
+    ],
+)
 def test_a_model_that_is_in_doubt_is_never_told_with_confidence(mechanisms):
     """Scenario 1, where data cannot tell which side imagined values lie on: the truth is about 1.3."""
     world = datasets.scenario_1()

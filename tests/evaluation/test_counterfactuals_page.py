@@ -1,6 +1,9 @@
+import pytest
+
 from tests.pages import python_on
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     names: dict[str, object] = {}
     exec("\n".join(python_on("docs/counterfactuals.md")), names)

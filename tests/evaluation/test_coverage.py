@@ -16,6 +16,7 @@ def script():
     return module
 
 
+@pytest.mark.slow
 def test_the_interval_is_not_blind_to_the_law_of_a(script):
     # All points have the same variance here: an interval over points alone would have no width.
     covered, _, width = script.coverage("normal", repetitions=40)

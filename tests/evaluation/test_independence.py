@@ -26,7 +26,7 @@ def rejection_rate(setting, n, repetitions, strength=0.0):
     return np.mean([value.rejects for value in values])
 
 
-@pytest.mark.parametrize("name", ["continuous", "categorical"])
+@pytest.mark.parametrize("name", [pytest.param("continuous", marks=pytest.mark.slow), "categorical"])
 def test_independence_is_rejected_about_as_often_as_it_should(name):
     # 150 repetitions: three standard errors around 5 %.
     assert rejection_rate(SETTINGS[name], 120, 150) < 0.105
@@ -53,6 +53,7 @@ def test_dependence_whose_sign_follows_s_is_found():
     assert rejection_rate(setting, 150, 20, strength=0.7) > 0.5
 
 
+@pytest.mark.slow
 def test_a_rough_common_cause_is_not_taken_for_dependence():
     # What regression on S leaves of it stands in both residuals; too much smoothing rejects here every other time.
     def setting(n, generator, strength):
@@ -181,6 +182,7 @@ def test_a_bent_function_of_ten_columns_cannot_be_judged_from_few_rows():
     assert any(not test.is_judged for test in found)
 
 
+@pytest.mark.slow
 def test_detectable_correlations_are_found_in_four_of_five_cases():
     generator = np.random.default_rng(0)
     s, e, v = generator.normal(size=(3, 400))

@@ -1,7 +1,6 @@
 """Training that is killed and started again ends with the same weights."""
 
 import subprocess
-import sys
 import textwrap
 import time
 
@@ -12,6 +11,7 @@ import torch
 from ciplearn import CIPRegressor
 from ciplearn._core.errors import InputError
 from ciplearn.learning import loop as checkpoint_module
+from tests import warm
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.random((200, 3))
@@ -96,7 +96,7 @@ def test_process_killed_without_warning_resumes(tmp_path):
         )
     )
     path = tmp_path / "work.ckpt"
-    process = subprocess.Popen([sys.executable, str(script), str(path)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([warm.python(), str(script), str(path)], stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -104,7 +104,7 @@ def test_process_killed_without_warning_resumes(tmp_path):
     process.communicate()
     assert path.exists()
     answers = [
-        subprocess.run([sys.executable, str(script), place], capture_output=True, text=True, check=True).stdout
+        subprocess.run([warm.python(), str(script), place], capture_output=True, text=True, check=True).stdout
         for place in (str(path), "")
     ]
     assert answers[0] == answers[1]

@@ -96,6 +96,7 @@ def study():
     return dataclasses.replace(adult.STUDY, presets={"quick": TINY})
 
 
+@pytest.mark.slow
 def test_a_study_on_made_up_rows_compares_all_predictors_and_is_kept(study, tmp_path, monkeypatch):
     options = {"data": str(write_files(tmp_path / "data", n_train=300, n_test=160))}
     estimated = []

@@ -136,6 +136,7 @@ def test_imagined_pictures_show_the_row_with_another_x_and_nothing_else_but_its_
     assert len({tuple(table["x_pos"]) for table, _ in worlds}) == 3
 
 
+@pytest.mark.slow
 def test_a_strong_counterfactual_route_leaves_less_vcf_than_none(tmp_path):
     settings = replace(
         TINY, rows=400, paper_gammas=(), by_variable_gammas=(), counterfactual_gammas=(100.0,), epochs=12

@@ -7,6 +7,7 @@ PAGE = ROOT / "docs" / "routes.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_runs_and_says_what_it_claims(capsys):
     text = PAGE.read_text(encoding="utf-8")
     names = {}

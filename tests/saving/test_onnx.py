@@ -49,7 +49,7 @@ def test_missing_extra_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", pytest.param("classification", marks=pytest.mark.slow)])
 def test_a_repaired_model_is_exported_by_what_it_teaches_a_network(task, tmp_path):
     world = datasets.applicants()
     people = world.sample(300, random_state=0)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests import warm
+
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
@@ -30,12 +32,15 @@ _FLAGS = (
 )
 
 
+# A process that starts as people start it, and ends as one when it is killed.
+COLD = (sys.executable, "-c", "from ciplearn.cli import main; main()")
+
+
 @contextmanager
-def served(folder, *words, **streams):
+def served(folder, *words, command=None, **streams):
     """Start ``ciplearn workbench`` on a folder; yields the process and the address."""
-    command = [sys.executable, "-c", "from ciplearn.cli import main; main()", "workbench", "--no-browser"]
-    command += ["--folder", str(folder), *map(str, words)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **streams)
+    call = [*(command or [warm.command()]), "workbench", "--no-browser", "--folder", str(folder), *map(str, words)]
+    server = subprocess.Popen(call, stdout=subprocess.PIPE, text=True, **streams)
     try:
         yield server, next(found[0] for line in server.stdout if (found := re.search(r'http[^\s"]+', line)))
     finally:

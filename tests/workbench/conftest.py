@@ -6,9 +6,18 @@ import pytest
 
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.store import Store
+from tests import warm
 from tests.workbench.browser import browsing, served
 
 BUILD = Path(__file__).parents[2] / "workbench" / "build.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_workers():
+    """Workers need not load torch; what they do and how they end is the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ciplearn.workbench.runs.subprocess", warm.starting())
+        yield
 
 
 @pytest.fixture

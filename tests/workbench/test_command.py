@@ -1,11 +1,11 @@
 """``ciplearn workbench`` on the command line."""
 
+import functools
 import json
 import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 from urllib.error import HTTPError
@@ -15,9 +15,12 @@ import pytest
 
 from ciplearn.workbench.store import Store
 from tests.pages import commands_on
-from tests.workbench.browser import browsing, needs_browser, served
+from tests.workbench import browser
+from tests.workbench.browser import COLD, browsing, needs_browser
 
 pytestmark = pytest.mark.usefixtures("page")
+
+served = functools.partial(browser.served, command=COLD)
 
 
 def hello(address):
@@ -28,8 +31,9 @@ def hello(address):
 
 
 def refused(*words):
-    command = [sys.executable, "-c", "from ciplearn.cli import main; main()", "workbench", "--no-browser", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [*COLD, "workbench", "--no-browser", *words], capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 def test_server_answers_on_the_loopback_address_and_nowhere_else(tmp_path):

@@ -225,7 +225,7 @@ def test_any_message_is_answered_and_what_is_saved_is_found_again(desk, data):
         assert saved["document"] == desk._saved["document"]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=50)
 @given(st.data())
 def test_schema_takes_what_it_describes_and_refuses_the_rest_in_a_sentence(data):
     for schema in (DOCUMENT, SAVED, RUN):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.workbench.browser import browsing, needs_browser, served
+from tests.workbench.browser import COLD, browsing, needs_browser, served
 
 pytestmark = [needs_browser, pytest.mark.usefixtures("page")]
 
@@ -86,7 +86,7 @@ def test_changes_that_come_faster_than_they_are_saved_are_no_clash(tmp_path):
 def test_reload_in_the_middle_of_training_and_a_killed_server(tmp_path):
     folder = tmp_path / "work"
     with browsing(tmp_path / "browser") as web:
-        with served(folder, "--demo") as (server, address):
+        with served(folder, "--demo", command=COLD) as (server, address):
             web.open(address)
             web.wait(".headline.good")
             web.click("#cw-tab-train")
@@ -101,7 +101,7 @@ def test_reload_in_the_middle_of_training_and_a_killed_server(tmp_path):
             web.until(lambda: "does not answer" in web.text(".notices"))
             # Drawn while there is no server: not lost.
             web.add_node("later")
-        with served(folder, "--demo") as (_, again):
+        with served(folder, "--demo", command=COLD) as (_, again):
             root = address.partition("?")[0]
             assert again != address, "a new secret at every start"
             assert again.startswith(root), "at the same place, where the browser keeps what was not saved"

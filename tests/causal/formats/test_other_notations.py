@@ -120,7 +120,9 @@ def _names(letter, count):
     return " ".join(f"{letter}{i}" for i in range(count))
 
 
-@pytest.mark.parametrize("case", LARGE)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] if case == "groups of many" else []) for case in LARGE]
+)
 def test_a_large_text_is_read_or_refused_in_seconds(case):
     text = LARGE[case]()
     before = time.process_time()
