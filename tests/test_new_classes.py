@@ -38,8 +38,7 @@ from ciplearn.report.content import PROFILES
 from ciplearn.routes import ROUTES
 from ciplearn.routes.beside import _BASELINES
 from ciplearn.routes.comparison import how_made
-from ciplearn.routes.family import Candidate, Family
-from ciplearn.routes.route import Route
+from ciplearn.routes.route import Candidate, Family, Route
 from ciplearn.saving.spec import from_spec, to_spec
 from ciplearn.scm.kinds import KEPT
 from ciplearn.scm.mechanism import Mechanism

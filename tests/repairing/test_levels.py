@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn.repairing.levels import Levels
+from ciplearn.repairing.ratio import Levels
 
 
 def people(n=2000):

@@ -14,9 +14,8 @@ from ciplearn.learners import Linear
 from ciplearn.routes import Comparison, ShareOfVCF, Strict, WithinLimits, compare_routes
 from ciplearn.routes.goal import Field
 from ciplearn.routes.judging import Measured, PairEffect
-from ciplearn.routes.part import Part
 from ciplearn.routes.repaired import RepairRoute
-from ciplearn.routes.route import Walk
+from ciplearn.routes.route import Part, Walk
 from ciplearn.scm import Additive
 
 GRAPH = CausalGraph.from_edges("A -> L, A -> Y, L -> Y, Z -> Y")

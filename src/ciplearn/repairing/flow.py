@@ -16,12 +16,10 @@ from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names, node_of
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import CORRECTION, chosen
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.formula import Engine, Formula
-from ciplearn.repairing.levels import Levels
-from ciplearn.repairing.measured import Curve
-from ciplearn.repairing.ratio import causes_of, density_ratio
+from ciplearn.repairing.measured import CORRECTION, Curve, chosen
+from ciplearn.repairing.ratio import Levels, causes_of, density_ratio
 from ciplearn.repairing.repaired import Repaired
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm

@@ -17,13 +17,11 @@ from ciplearn._core.files import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import CORRECTION
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
 from ciplearn.repairing.formula import Engine, Formula
-from ciplearn.repairing.levels import Levels
-from ciplearn.repairing.measured import Curve
-from ciplearn.repairing.ratio import NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
+from ciplearn.repairing.measured import CORRECTION, Curve
+from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.saving import load_model, save_model
 from ciplearn.saving.folder import as_path

@@ -13,8 +13,7 @@ import pandas as pd
 
 from ciplearn._core.columns import check_cells, checked_table
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn.repairing.levels import Levels
-from ciplearn.repairing.ratio import OfNumbers, Ratio
+from ciplearn.repairing.ratio import Levels, OfNumbers, Ratio
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array, Categories, plain
 

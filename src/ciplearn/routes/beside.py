@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 from ciplearn._core.errors import CiplearnError
 from ciplearn.baselines import CF1, CF2
 from ciplearn.estimators.learner import NETWORK_KEYWORDS
-from ciplearn.routes.family import BASELINE, FREE, Candidate, Family
-from ciplearn.routes.part import Part
-from ciplearn.routes.route import Route, Walk
+from ciplearn.routes.route import BASELINE, FREE, Candidate, Family, Part, Route, Walk
 
 # Baseline, its settings, what it rests on: one line adds another.
 _BASELINES: dict[str, tuple[type[Any], dict[str, Any], str]] = {

@@ -25,14 +25,13 @@ from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.routes.beside import Baselines, Unconstrained
 from ciplearn.routes.counterfactual import CounterfactualRoute
-from ciplearn.routes.family import FREE
 from ciplearn.routes.goal import Goal
 from ciplearn.routes.independence import IndependenceRoute
 from ciplearn.routes.judging import Measured
 from ciplearn.routes.left_out import LeftOutRoute
 from ciplearn.routes.line import LineRoute
 from ciplearn.routes.repaired import RepairRoute
-from ciplearn.routes.route import Route
+from ciplearn.routes.route import FREE, Route
 from ciplearn.routes.run import Run
 from ciplearn.routes.tolerance import Tolerance
 from ciplearn.scm import EstimatedModel

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ciplearn.estimators.preparation import COUNTERFACTUAL
-from ciplearn.routes.family import Family
-from ciplearn.routes.route import Route, Walk, along_gammas
+from ciplearn.routes.route import Family, Route, Walk, along_gammas
 from ciplearn.scm import EstimatedModel
 
 # Models with another mechanism, where data cannot tell which is right.

@@ -19,8 +19,8 @@ from ciplearn._core.arguments import share as checked_share
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation.conclusion import OF_USE, Limits
 from ciplearn.evaluation.scores import NORMAL_ERRORS, Unit, percent, wilson
-from ciplearn.routes.family import BASELINE, FREE
 from ciplearn.routes.judging import Measured, PairEffect
+from ciplearn.routes.route import BASELINE, FREE
 
 # At this strength a twentieth of an effect is left where the protected variables have no causes.
 _NEARLY_STRICT = 19.0

@@ -8,8 +8,7 @@ from typing import ClassVar, Self
 
 from ciplearn.estimators.preparation import INDEPENDENCE
 from ciplearn.estimators.problem import statement_on_columns
-from ciplearn.routes.family import Family
-from ciplearn.routes.route import Route, Walk, along_gammas
+from ciplearn.routes.route import Family, Route, Walk, along_gammas
 
 
 @dataclass(frozen=True)

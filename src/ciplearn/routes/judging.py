@@ -18,8 +18,7 @@ from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand, known_by
 from ciplearn.evaluation.interventions import compared_values, pairs_of
 from ciplearn.evaluation.predictors import Predictor
-from ciplearn.routes.family import Family
-from ciplearn.routes.part import Part
+from ciplearn.routes.route import Family, Part
 from ciplearn.scm import EstimatedModel
 from ciplearn.scm.kinds import Array
 

@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 from ciplearn.causal.names import node_of
 from ciplearn.estimators.preparation import LEFT_OUT
-from ciplearn.routes.family import Candidate, Family
-from ciplearn.routes.part import Part
-from ciplearn.routes.route import Route, Walk
+from ciplearn.routes.route import Candidate, Family, Part, Route, Walk
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from ciplearn.estimators.preparation import LINE
-from ciplearn.routes.family import Candidate, Family
-from ciplearn.routes.part import Part
-from ciplearn.routes.route import Route, Walk
+from ciplearn.routes.route import Candidate, Family, Part, Route, Walk
 
 
 @dataclass(frozen=True)

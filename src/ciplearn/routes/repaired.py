@@ -14,16 +14,13 @@ from ciplearn.causal.names import node_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.choice import CORRECTION, FORMULA
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.flow import ground
 from ciplearn.repairing.formula import Engine, Formula, parts_of
-from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.measured import CORRECTION, FORMULA, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models
-from ciplearn.routes.family import Array, Candidate, Family
-from ciplearn.routes.part import Part
-from ciplearn.routes.route import Route, Walk
+from ciplearn.routes.route import Array, Candidate, Family, Part, Route, Walk
 
 REPAIR = "repair"
 

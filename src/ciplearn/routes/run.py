@@ -18,11 +18,9 @@ from ciplearn.estimators.criteria import CRITERIA, Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation.conclusion import Limits
 from ciplearn.evaluation.scores import Unit
-from ciplearn.routes.family import FREE, Candidate, Family
 from ciplearn.routes.goal import Field, Goal
 from ciplearn.routes.judging import Judge, Measured, compared_levels
-from ciplearn.routes.part import Part
-from ciplearn.routes.route import Route, Walk
+from ciplearn.routes.route import FREE, Candidate, Family, Part, Route, Walk
 from ciplearn.scm import EstimatedModel
 
 # From this share of the unconstrained predictor's relative VCF on, a route has only made all differences smaller.

@@ -9,8 +9,8 @@ import pandas as pd
 
 from ciplearn.estimators.criteria import Allowance, Judged
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
-from ciplearn.routes.family import BASELINE, FREE
 from ciplearn.routes.goal import Choice, Field, Goal
+from ciplearn.routes.route import BASELINE, FREE
 
 # A route that rests on more has to be better by more than this share of VCF.
 _CLEARLY = 0.9

@@ -27,7 +27,7 @@ from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_
 from ciplearn.evaluation.predictors import enforced_statement
 from ciplearn.repairing import load_model, save_model
 from ciplearn.routes import Comparison
-from ciplearn.routes.family import BASELINE, FREE
+from ciplearn.routes.route import BASELINE, FREE
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.document import Document
