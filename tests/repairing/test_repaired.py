@@ -240,3 +240,9 @@ def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_near
         answers = repaired.predict(rows)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers[1:], repaired.predict(rows[1:]))
+
+
+def test_numbers_of_another_unit_are_named_whatever_model_is_repaired(numbers):
+    _, table, _, repaired = numbers
+    with pytest.warns(FarOutsideWarning, match="Column 'L' lies far outside .* in 3 rows"):
+        repaired.predict(table.head(3).assign(L=5e6))

@@ -120,9 +120,7 @@ class _RowAnswers:
     def of_file(self, file: TableFile) -> Iterator[Answered]:
         """Predict the rows of a file, chunk by chunk."""
         folder, identity, rows = opened(*self.model), self.identity, 0
-        # The one that was trained: of a repaired model, what it repairs.
-        trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
-        encoding = getattr(trained, "encoding_", None)
+        encoding = folder.model.encoding_
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
             if identity is not None and identity not in table.names:
@@ -133,7 +131,7 @@ class _RowAnswers:
                 inputs = folder.in_kinds(chunk, folder.inputs, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 known = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                unseen = {} if encoding is None else encoding.unseen(known)
+                unseen = encoding.unseen(known)
                 with warnings.catch_warnings():
                     # Counted over all chunks, and said once.
                     warnings.simplefilter("ignore", UnseenLevelsWarning)
@@ -146,7 +144,7 @@ class _RowAnswers:
                     answers.insert(0, identity, chunk[COPIED].array)
                 rows += len(chunk)
                 counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
-                yield answers, counts, {} if encoding is None else encoding.far(known)
+                yield answers, counts, encoding.far(known)
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import check_cells
+from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding, check_cells, holds_numbers
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn._core.tables import checked_table
 from ciplearn.repairing.levels import Levels
@@ -217,6 +217,18 @@ class Worlds:
             )
             rows = rows.assign(**{node: np.where(beyond, nearest, values)})
         return rows
+
+    @cached_property
+    def encoding(self) -> TableEncoding:
+        """The labels and the range of each column that is known of a row, as the causal model draws them."""
+        columns: list[CategoryColumn | NumberColumn] = []
+        for name in self.columns:
+            kind = self.scm.kinds.get(name)
+            if isinstance(kind, Categories):
+                columns.append(CategoryColumn.of(pd.Series(list(kind.levels), name=name)))
+            elif name in self._drawn and holds_numbers(self._drawn[name]):
+                columns.append(NumberColumn.of(self._drawn[name]))
+        return TableEncoding(tuple(columns))
 
     @cached_property
     def _drawn(self) -> pd.DataFrame:
