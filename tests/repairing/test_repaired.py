@@ -246,3 +246,10 @@ def test_numbers_of_another_unit_are_named_whatever_model_is_repaired(numbers):
     _, table, _, repaired = numbers
     with pytest.warns(FarOutsideWarning, match="Column 'L' lies far outside .* in 3 rows"):
         repaired.predict(table.head(3).assign(L=5e6))
+
+
+@pytest.mark.parametrize("size", [1e36, 1e300])
+def test_numbers_too_large_to_imagine_are_refused_with_their_column(size, numbers):
+    _, table, _, repaired = numbers
+    with pytest.raises(InputError, match=r"Column 'L' holds numbers up to 1e\+\d+ in size"):
+        repaired.predict(table.head(3).assign(L=[1.0, -size, 2.0]))

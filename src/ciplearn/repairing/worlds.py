@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding, check_cells, holds_numbers
+from ciplearn._core.columns import CategoryColumn, NumberColumn, TableEncoding, as_numbers, check_cells, holds_numbers
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn._core.tables import checked_table
 from ciplearn.repairing.levels import Levels
@@ -24,6 +24,9 @@ DRAWS = 4
 
 # Draws of a vector from p(A), where as many more come from its law given the causes.
 _OF_EITHER_LAW = 24
+
+# Imagined numbers are single: rows near the largest of those would have worlds beyond it.
+_LARGEST = float(np.finfo(np.float32).max) / 1e3
 
 # Different draws of noise that rows may get; two rows of the same content always get the same.
 _PLACES = 509
@@ -177,6 +180,11 @@ class Worlds:
         rows = checked_table(X[list(self.columns)], "X")
         for column in rows.columns:
             check_cells(rows[column])
+            if holds_numbers(rows[column]) and (largest := as_numbers(rows[column]).abs().max()) > _LARGEST:
+                raise InputError(
+                    f"Column {column!r} holds numbers up to {largest:g} in size, too large for single precision, in "
+                    "which worlds are imagined; check its unit."
+                )
         return self._with_possible_numbers(self._with_known_labels(rows))
 
     def _with_known_labels(self, rows: pd.DataFrame) -> pd.DataFrame:
