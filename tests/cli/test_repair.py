@@ -99,6 +99,8 @@ def test_what_fit_and_audit_both_find_is_noted_once(repaired, place, capsys, mon
     [
         ([], "Repair needs one model, got two or none"),
         (["--predictor=approved_model:model", "--strict", "--vcf=5%"], "Both --vcf and --strict were given"),
+        (["--predictor=approved_model:model", "--max-effect=0", "--vcf=5%"], "Both --max-effect and --vcf were given"),
+        (["--predictor=approved_model:model", "--strict", "--vcf="], "Both --vcf and --strict were given"),
         (["--predictor=approved_model:model", "--vcf=much"], "--vcf must be a share, got 'much'"),
     ],
 )
