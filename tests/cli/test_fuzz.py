@@ -72,7 +72,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
     here = os.getcwd()
     os.chdir(folder)
-    S, A = np.random.default_rng(0).normal(size=(2, 40))
+    S, A = np.random.default_rng(0).normal(size=(2, 120))
     pd.DataFrame({"S": S, "A": np.where(A > 0, "x", "y"), "Y": S + A}).to_csv("t.csv", index=False)
     roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
     assert run(["fit", "t.csv", *roles, "--gamma=1", "--epochs=1", "--no-compare", "--out=m"]) == 0

@@ -111,6 +111,16 @@ def test_what_cannot_be_meant_is_said(place, capsys, monkeypatch, more, said):
     assert not (place / "other").exists()
 
 
+def test_model_that_cannot_be_repaired_is_refused_with_the_reason(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    pd.read_csv("t.csv").head(40).to_csv("few.csv", index=False)
+    assert run(["repair", "few.csv", *ROLES, "--predictor=approved_model:model", "--out=other"]) == 2
+    assert re.search(
+        r"^ciplearn: No causal model could be estimated, so nothing is repaired: ", capsys.readouterr().err
+    )
+    assert not (place / "other").exists()
+
+
 def test_strength_is_for_repaired_models(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     assert run(["fit", "t.csv", *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=trained"]) == 0

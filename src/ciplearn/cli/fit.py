@@ -73,6 +73,7 @@ def repair(asked: Repair) -> None:
     from ciplearn.estimators import CIPClassifier, CIPRegressor, Problem
     from ciplearn.estimators.criteria import judging_splits
     from ciplearn.evaluation.any_model import Numbers, Probabilities
+    from ciplearn.repairing import Repaired
     from ciplearn.routes.comparison import compared
     from ciplearn.routes.repaired import RepairRoute
 
@@ -96,6 +97,9 @@ def repair(asked: Repair) -> None:
         routes = [RepairRoute()]
         found = compared(problem, network, {"model": model}, routes, goal, splits, seed=asked.seed, verbose=bar)
     kept = found.model
+    if not isinstance(kept, Repaired):
+        # It was taken as it is, for want of a repaired one, and is no data that a folder holds.
+        raise InputError(next(iter(found.notes), found.reason))
     if asked.onnx is not None:
         kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
     trained = _written(asked, rows, lambda: Trained(kept, {}, Frontier(()), found.reason, {}, found))
