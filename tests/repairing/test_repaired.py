@@ -297,3 +297,17 @@ def test_trees_that_were_changed_are_refused_and_do_not_end_the_process(classes,
         (folder / "model.txt").write_text(wrong)
         with pytest.raises(InputError, match="is no model of LightGBM"):
             load_repaired(folder)
+
+
+def test_model_whose_intervals_no_rows_have_measured_says_so(numbers, classes):
+    for _, table, _, repaired in (numbers, classes):
+        bare = replace(repaired, conformal=None)
+        with pytest.raises(InputError, match=r"No rows have measured .* pass rows on which .* calibrated"):
+            (bare.predict_interval if repaired.asked.classes is None else bare.predict_set)(table.head(3))
+
+
+def test_frame_of_another_library_is_told_how_to_become_one_of_pandas(numbers):
+    *_, repaired = numbers
+    frame = type("DataFrame", (), {"to_pandas": None, "__module__": "polars.dataframe"})()
+    with pytest.raises(CiplearnError, match=r"must be a pandas DataFrame, got polars\.dataframe\.DataFrame"):
+        repaired.predict(frame)

@@ -34,6 +34,11 @@ from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm.kinds import Array
 
+_UNMEASURED = (
+    "No rows have measured this model's intervals and sets, which need an outcome of one number or of labels; "
+    "pass rows on which nothing was trained to calibrated()."
+)
+
 
 def _has_classes(repaired: Repaired) -> bool:
     return repaired.asked.classes is not None
@@ -226,6 +231,8 @@ class Repaired:
         It lies around the strict predictor, whatever the strength. Coverage is exact on average over rows if the model
         was not trained on the rows that measure it: those of `repair`, or of `calibrated`.
         """
+        if self.asked.classes is None and self.conformal is None:
+            raise InputError(_UNMEASURED)
         if self.asked.classes is not None or self.conformal is None:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
@@ -237,6 +244,8 @@ class Repaired:
 
         A set is empty where no label is likely enough.
         """
+        if self.asked.classes is not None and self.conformal is None:
+            raise InputError(_UNMEASURED)
         if self.asked.classes is None or self.conformal is None:
             raise InputError("A set needs an outcome of labels; for numbers use predict_interval.")
         radius = self.conformal.radius(coverage)

@@ -168,6 +168,9 @@ class Worlds:
 
     def checked(self, X: Any) -> pd.DataFrame:
         """Return the columns that are needed of rows, or say which is missing."""
+        if hasattr(X, "collect") or hasattr(X, "to_pandas"):
+            # A frame of another library, which is told what makes it one of pandas.
+            X = checked_table(X, "X")
         if not isinstance(X, pd.DataFrame):
             raise InputError(
                 f"The repaired model reads a DataFrame, got {type(X).__name__}; pass rows with their columns."
