@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,6 +51,7 @@ EFFORT = ["--preset=quick", "--points=4", "--interventions=2", "--draws=1", "--s
 # Calls that work, or would run for long and are refused for something else than what is tried.
 WORKING = {
     "fit": ["fit", "t.csv", *ROLES, *TRAINING, "--out=n", "--overwrite"],
+    "repair": ["repair", "t.csv", *ROLES, "--predictor=fuzzed_model:model", "--out=n", "--overwrite"],
     "predict": ["predict", "m", "t.csv", "--out=p.csv"],
     "audit": ["audit", "m", "t.csv", *EFFORT, "--out=r.html"],
     "imagine": ["imagine", "t.csv", *ROLES, *EFFORT, "--out=w.csv"],
@@ -72,10 +72,14 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
     here = os.getcwd()
     os.chdir(folder)
-    S, A = np.random.default_rng(0).normal(size=(2, 40))
+    S, A = np.random.default_rng(0).normal(size=(2, 120))
     pd.DataFrame({"S": S, "A": np.where(A > 0, "x", "y"), "Y": S + A}).to_csv("t.csv", index=False)
     roles = ["--graph", "S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A"]
     assert run(["fit", "t.csv", *roles, "--gamma=1", "--epochs=1", "--no-compare", "--out=m"]) == 0
+    # A model that was repaired, and one that was trained and is kept in the folder.
+    (folder / "fuzzed_model.py").write_text("def model(frame):\n    return frame['S'] + (frame['A'] == 'x')\n")
+    assert run(["repair", "t.csv", *roles, "--predictor=fuzzed_model:model", "--strict", "--out=f"]) == 0
+    assert run(["fit", "t.csv", *roles, "--strict", "--learner=linear", "--preset=quick", "--out=r"]) == 0
     yield folder
     os.chdir(here)
 
@@ -109,6 +113,8 @@ def test_tables(place, rows, only):
     assert ends_well(["fit", "fuzz.csv", *ROLES, *TRAINING, *more, "--out=n", "--overwrite"])
     assert ends_well(["predict", "m", "fuzz.csv", "--id=A", *more, "--out=p.csv"])
     assert ends_well(["audit", "m", "fuzz.csv", *EFFORT, *more, "--out=r.html"])
+    assert ends_well(["predict", "r", "fuzz.csv", *more, "--out=p.csv"])
+    assert ends_well(["predict", "f", "fuzz.csv", "--predictor=fuzzed_model:model", *more, "--out=p.csv"])
     assert ends_well(["imagine", "fuzz.csv", *ROLES, *EFFORT, *more, "--out=w.csv"])
     assert ends_well(["check", *ROLES[1:], "--data=fuzz.csv", "--tests=1", *more])
 
@@ -175,23 +181,32 @@ def test_causal_models(place, equations, law):
 
 
 @MANY
-@given(st.data(), st.integers(0, 10**6), st.binary(max_size=3), st.booleans(), st.sampled_from(["predict", "audit"]))
-def test_damaged_folders(place, data, where, content, listed, command):
-    names = sorted(path.relative_to(place / "m") for path in (place / "m").rglob("*") if path.is_file())
+@given(
+    st.data(),
+    st.sampled_from(["m", "r", "f"]),
+    st.integers(0, 10**6),
+    st.binary(max_size=3),
+    st.booleans(),
+    st.sampled_from(["predict", "audit"]),
+)
+def test_damaged_folders(place, data, kept, where, content, listed, command):
+    names = sorted(path.relative_to(place / kept) for path in (place / kept).rglob("*") if path.is_file())
     name = data.draw(st.sampled_from(names))
     shutil.rmtree(place / "d", ignore_errors=True)
-    shutil.copytree(place / "m", place / "d")
+    shutil.copytree(place / kept, place / "d")
     whole = (place / "d" / name).read_bytes()
     where %= len(whole) + 1
     changed = whole[:where] + content + whole[where + len(content) :]
     (place / "d" / name).write_bytes(changed)
     if listed:
         # Whoever changes a file can change the list of checksums too, and those within.
-        described = place / "d" / "model.json"
-        if name.name == "weights.safetensors" and name.parent == Path():
+        described = (place / "d" / name).parent / "model.json"
+        if name.name == "weights.safetensors":
             before = hashlib.sha256(whole).hexdigest().encode()
             described.write_bytes(described.read_bytes().replace(before, hashlib.sha256(changed).hexdigest().encode()))
-        (place / "d" / "SHA256SUMS").unlink(missing_ok=True)
+        for sums in (place / "d").rglob("SHA256SUMS"):
+            sums.unlink()
     before = contents(place / "d")
-    assert ends_well([WORKING[command][0], "d", *WORKING[command][2:]])
+    more = ["--predictor=fuzzed_model:model"] if kept == "f" else []
+    assert ends_well([WORKING[command][0], "d", *WORKING[command][2:], *more])
     assert contents(place / "d") == before, "reading never writes"

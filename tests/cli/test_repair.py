@@ -99,6 +99,8 @@ def test_what_fit_and_audit_both_find_is_noted_once(repaired, place, capsys, mon
     [
         ([], "Repair needs one model, got two or none"),
         (["--predictor=approved_model:model", "--strict", "--vcf=5%"], "Both --vcf and --strict were given"),
+        (["--predictor=approved_model:model", "--max-effect=0", "--vcf=5%"], "Both --max-effect and --vcf were given"),
+        (["--predictor=approved_model:model", "--strict", "--vcf="], "Both --vcf and --strict were given"),
         (["--predictor=approved_model:model", "--vcf=much"], "--vcf must be a share, got 'much'"),
     ],
 )
@@ -109,8 +111,58 @@ def test_what_cannot_be_meant_is_said(place, capsys, monkeypatch, more, said):
     assert not (place / "other").exists()
 
 
+def test_model_that_cannot_be_repaired_is_refused_with_the_reason(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    pd.read_csv("t.csv").head(40).to_csv("few.csv", index=False)
+    assert run(["repair", "few.csv", *ROLES, "--predictor=approved_model:model", "--out=other"]) == 2
+    assert re.search(
+        r"^ciplearn: No causal model could be estimated, so nothing is repaired: ", capsys.readouterr().err
+    )
+    assert not (place / "other").exists()
+
+
 def test_strength_is_for_repaired_models(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     assert run(["fit", "t.csv", *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=trained"]) == 0
     assert run(["predict", "trained", "t.csv", "--strength=1"]) == 2
     assert "which has no strength" in capsys.readouterr().err
+
+
+def test_odd_rows_of_a_repaired_model_are_counted_and_named(repaired, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    rows = pd.read_csv("t.csv").head(50)
+    rows.assign(L=rows["L"] * 1e4).to_csv("cents.csv", index=False)
+    capsys.readouterr()
+    call = ["predict", "model", "cents.csv", "--predictor=approved_model:model", "--out=p.csv", "--json"]
+    assert run(call) == 0
+    told = capsys.readouterr()
+    assert "Column 'L' lies far outside" in told.err
+    assert [each["column"] for each in json.loads(told.out)["far_numbers"]] == ["L"]
+    assert run([*call, "--chunk-rows=7"]) == 0
+    assert json.loads(capsys.readouterr().out)["far_numbers"] == json.loads(told.out)["far_numbers"]
+
+
+def test_new_labels_of_a_repaired_model_are_counted_and_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"A": draw.choice(["f", "m"], 300), "T": draw.choice(["a", "b"], 300)})
+    table["L"] = (table["A"] == "f") + (table["T"] == "b") + draw.normal(size=300)
+    table.assign(Y=table["L"] + draw.normal(size=300)).to_csv("t.csv", index=False)
+    (tmp_path / "town_model.py").write_text("def model(frame):\n    return frame['L'] + (frame['T'] == 'b')\n")
+    roles = ["--graph=A -> {L Y}, T -> {L Y}, L -> Y", "--outcome=Y", "--protected=A"]
+    assert run(["repair", "t.csv", *roles, "--predictor=town_model:model", "--strict", "--out=m"]) == 0
+    table.head(20).assign(T="elsewhere").to_csv("new.csv", index=False)
+    capsys.readouterr()
+    assert run(["predict", "m", "new.csv", "--predictor=town_model:model", "--out=p.csv"]) == 0
+    assert "'elsewhere' in T (20)" in capsys.readouterr().err
+
+
+def test_odd_rows_of_a_trained_model_that_was_repaired_are_counted_and_named(tmp_path, place, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fitted = ["fit", str(place / "t.csv"), *ROLES, "--learner=linear", "--preset=quick", "--out=m"]
+    assert run(fitted) == 0
+    assert (tmp_path / "m" / "repaired.json").exists()
+    table = pd.read_csv(place / "t.csv")
+    table.assign(L=table["L"] * 1e4).to_csv("cents.csv", index=False)
+    assert run(["predict", "m", "cents.csv", "--out=p.csv"]) == 0
+    assert "Column 'L' lies far outside" in capsys.readouterr().err

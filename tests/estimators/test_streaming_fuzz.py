@@ -1,6 +1,7 @@
 """Whatever a table holds and however it is cut into files, a fit on the files is the fit on the rows in memory."""
 
 import itertools
+import os
 import tempfile
 import warnings
 from pathlib import Path
@@ -15,6 +16,9 @@ from ciplearn import CIPClassifier, CIPRegressor
 from ciplearn._core.errors import CiplearnError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+# Hypothesis draws as many tables as CIPLEARN_FUZZ says.
+EXAMPLES = int(os.environ.get("CIPLEARN_FUZZ", "30"))
 
 NUMBERS = {
     "amounts": st.floats(-1e6, 1e6, allow_subnormal=False),
@@ -73,7 +77,7 @@ def outcome_of(work):
             return None
 
 
-@settings(max_examples=30, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(tables(), st.sampled_from(["csv", "parquet"]), st.sampled_from(["drop", "impute", "error"]))
 def test_a_fit_on_files_is_the_fit_on_their_rows(rows, ending, missing):
     table, cuts = rows

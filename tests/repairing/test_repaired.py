@@ -1,3 +1,5 @@
+import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
-from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn.errors import CiplearnError, FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
 from ciplearn.scm import Additive, AdditiveNoise, Log
@@ -240,3 +242,72 @@ def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_near
         answers = repaired.predict(rows)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers[1:], repaired.predict(rows[1:]))
+
+
+def test_numbers_of_another_unit_are_named_whatever_model_is_repaired(numbers):
+    _, table, _, repaired = numbers
+    with pytest.warns(FarOutsideWarning, match="Column 'L' lies far outside .* in 3 rows"):
+        repaired.predict(table.head(3).assign(L=5e6))
+
+
+@pytest.mark.parametrize("size", [1e36, 1e300])
+def test_numbers_too_large_to_imagine_are_refused_with_their_column(size, numbers):
+    _, table, _, repaired = numbers
+    with pytest.raises(InputError, match=r"Column 'L' holds numbers up to 1e\+\d+ in size"):
+        repaired.predict(table.head(3).assign(L=[1.0, -size, 2.0]))
+
+
+CHANGED = {
+    "strength": [-1, "1", math.nan, True, {}],
+    "shares": [[1, 1], [-1, 2], [math.nan, math.nan], [0.5], [], "ab", [0, 0]],
+    "levels": [{}, [], {"A": []}, {"A": [0]}, {"B": [0, 1]}],
+    "seed": [-1, "1", 1.5, None],
+    "rests_on": ["correction", "trees", 3],
+    "notes": ["ab", [1], None],
+    "floor": [{"left": math.nan, "typical": 1, "n_rows": 1}, 5, {}],
+    "scores": [[math.nan], ["a"], [3, 1, 2], [-1, 2], 5],
+    "curve": [{}, {"strength": [0]}, []],
+    "classes": [[], ["a"], 5],
+    "inputs": ["AL", [], [1], ["A", "L", "Y"]],
+    "outcome": ["A", "L"],
+    "protected": [[], "A", ["Q"], ["Z"]],
+    "ratio": [{"kind": "Foo"}, {"kind": "OfNumbers", "grid": None, "causes": {}}, {"kind": "OfPairs"}, 5],
+    "listed": [False, "no", None],
+    "format": [2, "1", None],
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_description_that_no_repair_leaves_is_refused_when_it_is_read(name, numbers, tmp_path):
+    *_, model, repaired = numbers
+    folder = repaired.save(tmp_path / "kept")
+    (folder / "SHA256SUMS").unlink()
+    described = json.loads((folder / "repaired.json").read_text())
+    for value in CHANGED[name]:
+        (folder / "repaired.json").write_text(json.dumps({**described, name: value}))
+        with pytest.raises(CiplearnError, match=r"fits no repaired model|has format|inputs must|is not in the graph"):
+            load_repaired(folder, model=model)
+
+
+def test_trees_that_were_changed_are_refused_and_do_not_end_the_process(classes, tmp_path):
+    folder = classes[-1].save(tmp_path / "kept")
+    (folder / "SHA256SUMS").unlink()
+    text = (folder / "model.txt").read_text()
+    for wrong in (text[:2000], text.replace("num_leaves=", "num_leaves=9", 1), text.replace("left_child=", "gone=", 1)):
+        (folder / "model.txt").write_text(wrong)
+        with pytest.raises(InputError, match="is no model of LightGBM"):
+            load_repaired(folder)
+
+
+def test_model_whose_intervals_no_rows_have_measured_says_so(numbers, classes):
+    for _, table, _, repaired in (numbers, classes):
+        bare = replace(repaired, conformal=None)
+        with pytest.raises(InputError, match=r"No rows have measured .* pass rows on which .* calibrated"):
+            (bare.predict_interval if repaired.asked.classes is None else bare.predict_set)(table.head(3))
+
+
+def test_frame_of_another_library_is_told_how_to_become_one_of_pandas(numbers):
+    *_, repaired = numbers
+    frame = type("DataFrame", (), {"to_pandas": None, "__module__": "polars.dataframe"})()
+    with pytest.raises(CiplearnError, match=r"must be a pandas DataFrame, got polars\.dataframe\.DataFrame"):
+        repaired.predict(frame)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from urllib.parse import urlencode
 
@@ -19,6 +20,9 @@ from tests.workbench.asgi import Client
 from tests.workbench.test_runs import ASKED
 
 SECRET = "s" * 43
+
+# Hypothesis draws as many messages as CIPLEARN_FUZZ says, and half as many tables.
+EXAMPLES = int(os.environ.get("CIPLEARN_FUZZ", "50"))
 NAMES = st.sampled_from(["A", "Y", "Z", "L"]) | st.text(max_size=5)
 # Messages that start work of seconds are answered elsewhere.
 QUICK = [do for do in MESSAGES if do not in ("table", "demo-table", "train", "falsify")]
@@ -205,7 +209,11 @@ def messages(names):
     return st.sampled_from(names).flatmap(lambda do: strategy(MESSAGES[do]).map(lambda said: {**said, "do": do}))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=EXAMPLES,
+)
 @given(st.data())
 def test_any_message_is_answered_and_what_is_saved_is_found_again(desk, data):
     valid = data.draw(messages(QUICK))
@@ -225,7 +233,7 @@ def test_any_message_is_answered_and_what_is_saved_is_found_again(desk, data):
         assert saved["document"] == desk._saved["document"]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=EXAMPLES)
 @given(st.data())
 def test_schema_takes_what_it_describes_and_refuses_the_rest_in_a_sentence(data):
     for schema in (DOCUMENT, SAVED, RUN):
@@ -235,7 +243,7 @@ def test_schema_takes_what_it_describes_and_refuses_the_rest_in_a_sentence(data)
         assert not said or re.fullmatch(r".+; .+\.", said, re.DOTALL), said
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=EXAMPLES // 2)
 @given(name=st.text(max_size=20) | st.just("a.csv"), content=st.binary(max_size=300) | st.just(b"A,Y\n1,2\n"))
 def test_any_table_is_answered(desk, name, content):
     client = Client(application(desk, SECRET))

@@ -158,6 +158,11 @@ class PSCF(Baseline):
             raise InputError(
                 f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
             )
+        for name, value in chosen.items():
+            if not pd.api.types.is_scalar(value) or pd.isna(value):
+                raise InputError(
+                    f"baseline must give {name!r} one value, got {str(value)[:80]!r}; pass a value that occurs."
+                )
         # Numbers that take few values count as groups: theirs is the commonest value.
         usual = {
             name: table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())

@@ -68,6 +68,7 @@ def repair(asked: Repair) -> None:
     from ciplearn.estimators import CIPClassifier, CIPRegressor, Problem
     from ciplearn.estimators.criteria import judging_splits
     from ciplearn.evaluation.any_model import Numbers, Probabilities
+    from ciplearn.repairing import Repaired
     from ciplearn.routes.comparison import compared
     from ciplearn.routes.repaired import RepairRoute
 
@@ -91,6 +92,9 @@ def repair(asked: Repair) -> None:
         how: dict[str, Any] = {"seed": asked.seed, "verbose": bar}
         comparison = compared(problem, network, {"model": model}, [RepairRoute()], goal, splits, **how)
     kept = comparison.model
+    if not isinstance(kept, Repaired):
+        # It was taken as it is, for want of a repaired one, and is no data that a folder holds.
+        raise InputError(next(iter(comparison.notes), comparison.reason))
     if asked.onnx is not None:
         kept = replace(kept, asked=replace(kept.asked, model=Path(asked.onnx)))
     trained = _written(asked, rows, lambda: Trained(kept, remark=comparison.reason, comparison=comparison))

@@ -327,7 +327,7 @@ class GoalOptions(EffectOption):
 
 def named_goal(**goals: Any) -> str:
     """Return the one goal that was named, as an option is; more than one contradict each other."""
-    named = [name.replace("_", "-") for name, value in goals.items() if value]
+    named = [name.replace("_", "-") for name, value in goals.items() if value is not None and value is not False]
     if len(named) > 1:
         raise InputError(f"Both --{named[0]} and --{named[1]} were given; ask for one of them.")
     return named[0] if named else ""

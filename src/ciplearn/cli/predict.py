@@ -129,9 +129,8 @@ class _RowAnswers:
     def of_file(self, file: TableFile) -> Iterator[Answered]:
         """Predict the rows of a file, chunk by chunk."""
         folder, identity, rows = opened(*self.model), self.identity, 0
-        # The one that was trained: of a repaired model, what it repairs.
-        trained = folder.model.asked.model if hasattr(folder.model, "asked") else folder.model
-        encoding, kinds = getattr(trained, "encoding_", None), {name: folder.kinds[name] for name in folder.inputs}
+        encoding = folder.model.encoding_
+        kinds = {name: folder.kinds[name] for name in folder.inputs}
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
             if identity is not None and identity not in table.names:
@@ -142,7 +141,7 @@ class _RowAnswers:
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                unseen = {} if encoding is None else encoding.unseen(complete)
+                unseen = encoding.unseen(complete)
                 with warnings.catch_warnings():
                     # Counted over all chunks, and said once.
                     warnings.simplefilter("ignore", UnseenLevelsWarning)
@@ -155,7 +154,7 @@ class _RowAnswers:
                     answers.insert(0, identity, chunk[COPIED].array)
                 rows += len(chunk)
                 counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
-                yield answers, counts, {} if encoding is None else encoding.far(complete)
+                yield answers, counts, encoding.far(complete)
 
 
 @cache

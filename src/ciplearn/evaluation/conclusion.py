@@ -218,14 +218,20 @@ def conclude(audit: Audit) -> Conclusion:
     return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")
 
 
+# Beyond this ratio of disagreement and limit no table is long enough.
+_TOO_FAR = 1e6
+
+
 def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
-    times = max(2.0, (floor.effect / audit.limit) ** 2 if audit.limit > 0 else 2.0)
+    ratio = floor.effect / audit.limit if audit.limit > 0 else 0.0
+    # Of a limit far below, the figure would be hundreds of digits.
+    enough = math.ceil(floor.rows * max(2.0, min(ratio, _TOO_FAR) ** 2))
+    needed = f"more than {enough:,} rows" if ratio < _TOO_FAR else "more rows than any table has"
     return (
         f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. Two causal "
         f"models, of half of {floor.rows} rows each, disagree by {audit.unit.amount(floor.effect)} on average and move "
-        f"{percent(floor.moved)} of rows for a predictor that depends on neither; more than "
-        f"{math.ceil(floor.rows * times):,} rows are needed."
+        f"{percent(floor.moved)} of rows for a predictor that depends on neither; {needed} are needed."
     )
 
 

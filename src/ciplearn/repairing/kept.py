@@ -20,8 +20,9 @@ from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
 from ciplearn.repairing.formula import Engine, Formula
-from ciplearn.repairing.measured import CORRECTION, Curve
+from ciplearn.repairing.measured import CORRECTION, FORMULA, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
+from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.saving import load_model, save_model
 from ciplearn.saving.folder import as_path
@@ -35,6 +36,10 @@ _FORMAT = 1
 DESCRIPTION, _SCM, _RATIO, _TREES = "repaired.json", "scm.safetensors", "ratio.safetensors", "correction.txt"
 _OURS, _ONNX, _BOOSTED = "model", "model.onnx", "model.txt"
 _LARGEST = 1 << 12
+_CURVE = ("strength", "change", "vcf", "left", "effect")
+_ROUNDING = 1e-6
+_LISTED = [each.__name__ for each in (NoCauses, OfLevels)]
+_UNLISTED = [each.__name__ for each in (NoCauses, OfNumbers, OfPairs)]
 
 
 def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -122,6 +127,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
 
     if said["format"] != _FORMAT:
         raise InputError(f"{place} has format {said['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
+    _refuse_changed(said)
     if said["scm"]:
         read_listed(place, _SCM, _LARGEST)
         scm = EstimatedModel.load(place / _SCM)
@@ -132,6 +138,8 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
     asked = Asked.restored(_read_model(said["model"], place, model), tuple(said["inputs"]), kinds, classes)
     levels = Levels(pd.DataFrame(said["levels"]), np.array(said["shares"], dtype=float), bool(said["listed"]))
     protected = tuple(said["protected"])
+    if set(levels.values.columns) != set(scm.columns(protected)):
+        raise ValueError("levels are not those of the protected columns")
     ratio = _read_ratio(said["ratio"], place, levels, scm, protected)
     worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(said["seed"]), (said["outcome"],))
     engine: Engine = Formula(asked, worlds)
@@ -155,6 +163,51 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         notes=tuple(said["notes"]),
         conformal=scores,
     )
+
+
+def _refuse_changed(said: dict[str, Any]) -> None:
+    """Refuse a description that no repair leaves: what reads it would fail later, or predict nonsense."""
+    shares, levels, curve, floor = (said[name] for name in ("shares", "levels", "curve", "floor"))
+    ratio = said["ratio"]["kind"]
+    whole = {
+        "protected": _are(str, said["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
+        "inputs": _are(str, said["inputs"]) and said["outcome"] not in (*said["inputs"], *said["protected"]),
+        "levels": all(len(values) == len(shares) for values in levels.values()),
+        "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
+        "seed": type(said["seed"]) is int and said["seed"] >= 0,
+        "strength": said["strength"] is None or (_are(float, [said["strength"]]) and said["strength"] >= 0),
+        "rests_on": said["rests_on"] in (FORMULA, CORRECTION),
+        "notes": said["notes"] == [] or _are(str, said["notes"]),
+        "classes": said["classes"] is None or len({json.dumps(label) for label in said["classes"]}) >= 2,
+        "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),
+        "scores": said["scores"] is None or said["scores"] == [] or _rise(said["scores"]),
+        "floor": floor is None or _are(float, list(floor.values())),
+        "listed": type(said["listed"]) is bool,
+        "ratio": ratio in _LISTED if said["listed"] else ratio in _UNLISTED,
+    }
+    for name, holds in whole.items():
+        if not holds:
+            raise ValueError(f"{name} was changed")
+
+
+def _are(kind: type, values: Any) -> bool:
+    """Whether a list of JSON holds names, or finite numbers, at least one."""
+    if not isinstance(values, list) or not values:
+        return False
+    if kind is str:
+        return all(isinstance(value, str) for value in values)
+    return all(type(value) in (int, float) and math.isfinite(value) for value in values)
+
+
+def _positive(values: list[float | None]) -> bool:
+    """Whether a list of JSON holds numbers of at least zero; none is infinity."""
+    numbers = [0.0 if value is None else value for value in values]
+    return _are(float, numbers) and min(numbers) >= 0
+
+
+def _rise(values: list[float | None]) -> bool:
+    """Whether such numbers stand in order."""
+    return _positive(values) and sorted(map(_read_number, values)) == list(map(_read_number, values))
 
 
 def _write_model(model: Any, folder: Path) -> str | None:
@@ -188,10 +241,11 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
 
 
 def _booster(place: Path, name: str) -> Any:
-    lightgbm = boosting()
+    lightgbm, text = boosting(), read_listed(place, name, _LARGEST).decode()
     try:
-        return lightgbm.Booster(model_str=read_listed(place, name, _LARGEST).decode())
-    except lightgbm.basic.LightGBMError as error:
+        check_trees(text)
+        return lightgbm.Booster(model_str=text)
+    except (KeyError, ValueError, lightgbm.basic.LightGBMError) as error:
         raise InputError(f"{place / name} is no model of LightGBM; save the repaired model anew.") from error
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,8 +18,10 @@ from tqdm import tqdm
 
 from ciplearn._core.arguments import non_negative, share
 from ciplearn._core.columns import checked_table
-from ciplearn._core.errors import InputError
+from ciplearn._core.encoding import TableEncoding
+from ciplearn._core.errors import FarOutsideWarning, InputError
 from ciplearn.causal import Verdict
+from ciplearn.estimators.tables import far_outside
 from ciplearn.evaluation.any_model import in_a_sentence
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import row_chunks
@@ -29,6 +33,11 @@ from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Curve
 from ciplearn.repairing.worlds import DRAWS, Worlds
 from ciplearn.scm.kinds import Array
+
+_UNMEASURED = (
+    "No rows have measured this model's intervals and sets, which need an outcome of one number or of labels; "
+    "pass rows on which nothing was trained to calibrated()."
+)
 
 
 def _has_classes(repaired: Repaired) -> bool:
@@ -111,6 +120,22 @@ class Repaired:
         """The columns that are read: those of the model, A, and what comes between."""
         return self.worlds.columns
 
+    @cached_property
+    def encoding_(self) -> TableEncoding:
+        """The labels and the range of each column that is read, by which what is odd in new rows is told."""
+        drawn = self.worlds.encoding
+        trained = getattr(self.asked.model, "encoding_", drawn)
+        columns = {column.name: column for column in (*drawn.columns, *trained.columns)}
+        return TableEncoding(tuple(columns[name] for name in self.inputs_ if name in columns))
+
+    def _checked(self, X: Any) -> pd.DataFrame:
+        rows = self.worlds.checked(X)
+        # One of ours says so itself.
+        if not hasattr(self.asked.model, "encoding_"):
+            for name, (count, value) in self.encoding_.far(rows).items():
+                warnings.warn(f"{far_outside(self.encoding_, name, count, value)}.", FarOutsideWarning, stacklevel=4)
+        return rows
+
     @property
     def curve(self) -> pd.DataFrame:
         """What each strength costs and buys on rows of the table."""
@@ -161,7 +186,7 @@ class Repaired:
 
     def along(self, rows: pd.DataFrame, strengths: Sequence[float]) -> Array:  # (n, strengths, q)
         """Return the predictions at several strengths; the model is asked about each world once."""
-        known = self.worlds.checked(rows)
+        known = self._checked(rows)
         parts = []
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
@@ -169,14 +194,14 @@ class Repaired:
         return np.concatenate(parts)
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
-        known = self.worlds.checked(rows)
+        known = self._checked(rows)
         if known.empty:
             raise InputError("There are no rows to measure on; pass at least one.")
         return Curve.of(self.engine, self.worlds, rows.assign(**known))
 
     def numbers(self, X: Any) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""
-        rows = self.worlds.checked(X)
+        rows = self._checked(X)
         chunks = list(row_chunks(len(rows), DRAWS if self.strength else 1))
         if not chunks:
             return np.empty((0, 1))
@@ -206,6 +231,8 @@ class Repaired:
         It lies around the strict predictor, whatever the strength. Coverage is exact on average over rows if the model
         was not trained on the rows that measure it: those of `repair`, or of `calibrated`.
         """
+        if self.asked.classes is None and self.conformal is None:
+            raise InputError(_UNMEASURED)
         if self.asked.classes is not None or self.conformal is None:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
@@ -217,6 +244,8 @@ class Repaired:
 
         A set is empty where no label is likely enough.
         """
+        if self.asked.classes is not None and self.conformal is None:
+            raise InputError(_UNMEASURED)
         if self.asked.classes is None or self.conformal is None:
             raise InputError("A set needs an outcome of labels; for numbers use predict_interval.")
         radius = self.conformal.radius(coverage)
@@ -236,7 +265,7 @@ class Repaired:
         shown = self.table if rows is None else rows
         if shown is None:
             raise InputError("A repaired model that was loaded keeps no rows; pass rows=.")
-        self.worlds.checked(shown)
+        self._checked(shown)
         advice = "pass a scikit-learn regressor, for labels a classifier that takes sample_weight"
         with in_a_sentence(f"The learner ({type(learner).__name__}) learns nothing from this model", advice):
             return Distilled.of(self, learner, shown)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.columns import check_cells, checked_table
+from ciplearn._core.columns import as_numbers, check_cells, checked_table, holds_numbers
+from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.ratio import Levels, OfNumbers, Ratio
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
@@ -22,6 +23,9 @@ DRAWS = 4
 
 # Draws of a vector from p(A), where as many more come from its law given the causes.
 _OF_EITHER_LAW = 24
+
+# Imagined numbers are single: rows near the largest of those would have worlds beyond it.
+_LARGEST = float(np.finfo(np.float32).max) / 1e3
 
 # Different draws of noise that rows may get; two rows of the same content always get the same.
 _PLACES = 509
@@ -168,6 +172,9 @@ class Worlds:
 
     def checked(self, X: Any) -> pd.DataFrame:
         """Return the columns that are needed of rows, or say which is missing."""
+        if hasattr(X, "collect") or hasattr(X, "to_pandas"):
+            # A frame of another library, which is told what makes it one of pandas.
+            X = checked_table(X, "X")
         if not isinstance(X, pd.DataFrame):
             raise InputError(
                 f"The repaired model reads a DataFrame, got {type(X).__name__}; pass rows with their columns."
@@ -180,6 +187,11 @@ class Worlds:
         rows = checked_table(X[list(self.columns)], "X")
         for column in rows.columns:
             check_cells(rows[column])
+            if holds_numbers(rows[column]) and (largest := as_numbers(rows[column]).abs().max()) > _LARGEST:
+                raise InputError(
+                    f"Column {column!r} holds numbers up to {largest:g} in size, too large for single precision, in "
+                    "which worlds are imagined; check its unit."
+                )
         return self._with_possible_numbers(self._with_known_labels(rows))
 
     def _with_known_labels(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -220,6 +232,18 @@ class Worlds:
             )
             rows = rows.assign(**{node: np.where(beyond, nearest, values)})
         return rows
+
+    @cached_property
+    def encoding(self) -> TableEncoding:
+        """The labels and the range of each column that is known of a row, as the causal model draws them."""
+        columns: list[CategoryColumn | NumberColumn] = []
+        for name in self.columns:
+            kind = self.scm.kinds.get(name)
+            if isinstance(kind, Categories):
+                columns.append(CategoryColumn.of(pd.Series(list(kind.levels), name=name)))
+            elif name in self._drawn and holds_numbers(self._drawn[name]):
+                columns.append(NumberColumn.of(self._drawn[name]))
+        return TableEncoding(tuple(columns))
 
     @cached_property
     def _drawn(self) -> pd.DataFrame:
