@@ -1,11 +1,13 @@
 """A goal comes before a tolerance: what is asked decides what is taken."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel
+from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel, load_repaired
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation import Limits
@@ -167,19 +169,47 @@ def test_problem_settles_roles_task_and_rows_once(table):
         Problem.of(table, graph=GRAPH, outcome="Q", protected=["A"])
 
 
-def test_a_model_without_the_columns_whose_noise_is_open_keeps_limits_that_no_reader_of_them_can():
-    # L is a label that A moves: behind a label many values of the noise are possible.
+@pytest.fixture(scope="module")
+def by_label():
+    """L is a label that A moves: behind a label many values of the noise are possible."""
     draw = np.random.default_rng(0)
     a, z, noise = draw.integers(2, size=1500), draw.normal(size=1500), draw.logistic(size=1500)
     label = 2 * a - 1 + noise > 0
     table = pd.DataFrame({"A": a, "Z": z, "L": np.where(label, "up", "down"), "Y": 2 * label + z})
-    found = compared(table, WithinLimits(Limits(max_effect=0.2)), routes=["repair"])
+    return table, compared(table, WithinLimits(Limits(max_effect=0.2)), routes=["repair"])
+
+
+def test_noise_that_rows_leave_open_is_drawn_blindly_where_nothing_else_keeps_the_limits(by_label):
+    _, found = by_label
     rows = found.table.set_index("name")
     assert found.met
-    assert found.chosen.startswith("linear without open columns")
-    assert "L" not in found.model.worlds.inputs
+    assert found.chosen.startswith("linear, repaired blindly")
     assert not rows[rows["learner"] == "linear"]["allowed"].any()
 
 
-def test_where_rows_tell_their_noise_no_column_is_open(within):
-    assert not within.table["name"].str.contains("open columns").any()
+def test_blind_repair_is_the_mean_over_labels_by_their_law_given_a_and_is_the_same_for_every_label(by_label):
+    table, found = by_label
+    strict = found.model.strict()
+    rows = table.head(40)
+    said = strict.predict(rows)
+    for label in ("up", "down"):
+        for value in (0, 1):
+            np.testing.assert_allclose(strict.predict(rows.assign(L=label, A=value)), said, atol=1e-5)
+    worlds, share = replace(strict.worlds, blind=True), table["A"].mean()
+    naive, units = np.zeros(len(rows)), worlds.units(rows)
+    draws = units.noise["L"][: units.draws]
+    for value, weight in ((0, 1 - share), (1, share)):
+        for noise in draws:
+            label = worlds.scm.mechanisms["L"].evaluate({"A": np.array([value])}, noise[None])[0]
+            naive += weight / len(draws) * strict.asked(rows.assign(A=value, L=label))[:, 0]
+    np.testing.assert_allclose(said, naive, atol=1e-5)
+
+
+def test_blind_repair_comes_back_from_its_folder(by_label, tmp_path):
+    table, found = by_label
+    found.model.save(tmp_path / "kept")
+    np.testing.assert_allclose(load_repaired(tmp_path / "kept").predict(table), found.model.predict(table))
+
+
+def test_where_rows_tell_their_noise_nothing_is_repaired_blindly(within):
+    assert not within.table["name"].str.contains("blindly").any()

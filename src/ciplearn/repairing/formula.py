@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,9 @@ from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import Units
 from ciplearn.scm.kinds import Array
+
+# Up to this strength, at which a twentieth of an effect is left, open noise is drawn from what fits a row.
+SEEING = 19.0
 
 
 class Knob(Protocol):
@@ -113,6 +116,41 @@ class Formula(Engine):
 
     def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
         return parts_of([self.asked], self.worlds, rows, units)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class BlindAtTheEnd:
+    """The closed form of rows, and the same with the noise that rows leave open drawn blindly."""
+
+    seeing: Parts
+    blind: Parts
+
+    def at(self, gamma: float) -> Array:  # (n, q)
+        """Mix both, with none of the blind one up to 19 and nothing else at infinity."""
+        share = 1.0 if np.isinf(gamma) else max(0.0, 1 - SEEING / gamma) if gamma else 0.0
+        return np.asarray((1 - share) * self.seeing.at(gamma) + share * self.blind.at(gamma))
+
+
+@dataclass(frozen=True, eq=False)
+class BlindFormula(Engine):
+    """The closed form, whose strict end tells nothing of what rows leave open.
+
+    Where the noise of a node is drawn from what fits a row, f̄ still follows the row: two labels fit other draws. Drawn
+    blindly, as if the row said nothing of that noise, f̄ is the same for a person in every world, and knows less.
+    """
+
+    asked: Asked
+    worlds: Worlds
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """The row and its worlds, twice."""
+        return 2 * (1 + self.worlds.calls)
+
+    def knob(self, rows: pd.DataFrame) -> BlindAtTheEnd:
+        """Ask about the rows, about each of their worlds, and about those imagined blindly."""
+        both = (self.worlds, replace(self.worlds, blind=True))
+        return BlindAtTheEnd(*(Formula(self.asked, worlds).knob(rows) for worlds in both))
 
 
 def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None, units: Units) -> list[Parts]:

@@ -19,8 +19,8 @@ from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
-from ciplearn.repairing.formula import Engine, Formula
-from ciplearn.repairing.measured import CORRECTION, FORMULA, Curve
+from ciplearn.repairing.formula import BlindFormula, Engine, Formula
+from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
@@ -142,7 +142,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         raise ValueError("levels are not those of the protected columns")
     ratio = _read_ratio(said["ratio"], place, levels, scm, protected)
     worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(said["seed"]), (said["outcome"],))
-    engine: Engine = Formula(asked, worlds)
+    engine: Engine = (BlindFormula if said["rests_on"] == BLIND else Formula)(asked, worlds)
     if said["rests_on"] == CORRECTION:
         trees = said["correction"]
         encoding: TableEncoding = from_spec(trees["encoding"])
@@ -176,7 +176,7 @@ def _refuse_changed(said: dict[str, Any]) -> None:
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(said["seed"]) is int and said["seed"] >= 0,
         "strength": said["strength"] is None or (_are(float, [said["strength"]]) and said["strength"] >= 0),
-        "rests_on": said["rests_on"] in (FORMULA, CORRECTION),
+        "rests_on": said["rests_on"] in (FORMULA, CORRECTION, BLIND),
         "notes": said["notes"] == [] or _are(str, said["notes"]),
         "classes": said["classes"] is None or len({json.dumps(label) for label in said["classes"]}) >= 2,
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),

@@ -129,7 +129,7 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
     return found, pairs
 
 
-FORMULA, CORRECTION = "formula", "correction"
+FORMULA, CORRECTION, BLIND = "formula", "correction", "blind formula"
 
 # Rows of each half.
 _HALF = 5000

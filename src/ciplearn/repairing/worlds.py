@@ -49,6 +49,7 @@ class Worlds:
     ratio: Ratio
     seed: int = 0  # of noise that rows leave open
     unknown: tuple[str, ...] = ()  # nodes that nobody knows when a prediction is made: the outcome
+    blind: bool = False  # whether noise that a row leaves open is drawn as if the row said nothing of it
 
     @property
     def calls(self) -> int:
@@ -88,9 +89,18 @@ class Worlds:
         moved = [node for node in self._moving if alone or node not in self.protected]
         rows = rows[[name for name in self._behind if name in rows.columns]]
         units = self.scm.abduct(rows, nodes=moved, random_state=RowNoise(rows, self.seed))
-        if units.exact or draws == 1:
+        if units.exact or (draws == 1 and not self.blind):
             return units
-        return self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
+        units = self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
+        return self._blinded(units) if self.blind else units
+
+    def _blinded(self, units: Units) -> Units:
+        """Give every row the same draws of the noise that rows leave open: a mean over them tells nothing of it."""
+        generator, count = np.random.default_rng(self.seed), len(units.index)
+        noise = dict(units.noise)
+        for node in sorted(self._open & noise.keys()):
+            noise[node] = np.concatenate([self.scm.mechanisms[node].draw(units.draws, generator)] * count)
+        return replace(units, noise=noise)
 
     def determined_by(self, rows: pd.DataFrame) -> bool:
         """Whether what is known when a prediction is made tells the noise behind a row."""
@@ -100,10 +110,12 @@ class Worlds:
             # The outcome acts on what is read, and nobody knows it yet.
             return False
 
-    def open_in(self, rows: pd.DataFrame) -> set[str]:
-        """Return the nodes that A moves and whose noise these rows do not tell."""
-        rows = rows[[name for name in self._behind if name in rows.columns]]
-        return {node for node in self._moving if not self.scm.abduct(rows, nodes=[node], random_state=self.seed).exact}
+    @cached_property
+    def _open(self) -> frozenset[str]:
+        """Nodes that A moves and whose noise a row does not tell: labels and counts above all."""
+        rows, shown = self._drawn.head(2), [name for name in self._behind if name in self._drawn.columns]
+        closed = [node for node in self._moving if self.scm.abduct(rows[shown], nodes=[node], random_state=0).exact]
+        return frozenset(self._moving) - set(closed)
 
     def under(self, units: Units, setting: Mapping[str, Any]) -> pd.DataFrame:
         """Return the units' rows under a setting of A, or of some of it."""

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from ciplearn.causal.names import node_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.flow import ground
-from ciplearn.repairing.formula import Engine, Formula, parts_of
-from ciplearn.repairing.measured import CORRECTION, FORMULA, Curve
+from ciplearn.repairing.formula import SEEING, BlindFormula, Engine, Formula, parts_of
+from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models
 from ciplearn.routes.route import Array, Candidate, Family, Part, Route, Walk
@@ -28,6 +27,11 @@ REPAIR = "repair"
 _STEPS = 16
 STRENGTHS = (*((1 - step / _STEPS) ** -2.0 - 1 for step in range(1, _STEPS)), np.inf)
 
+# Of which the blind share grows by tenths.
+_BLIND_STRENGTHS = (*(SEEING / (1 - step / 10) for step in range(1, 10)), np.inf)
+
+_DONE = {FORMULA: "repaired", CORRECTION: "corrected", BLIND: "repaired blindly"}
+
 # Rows by which it is found out whether they determine their noise, and rows that strengths are measured on.
 _TRIED, _MEASURED = 50, 500
 
@@ -37,7 +41,7 @@ class RepairRoute(Route):
     """f = (w m + γ f̄) / (w + γ) for the model m of each learner, on worlds that are imagined once for all of them.
 
     Where rows leave open the noise behind them, two more are tried with the best learner: a boosted correction of its
-    model, and the formula on a model that does not read the columns whose noise is open. That one keeps strict limits
+    model, and the formula with that noise drawn blindly, as if the row said nothing of it. That one keeps strict limits
     which no function of a label that A moves can keep.
     """
 
@@ -60,7 +64,7 @@ class RepairRoute(Route):
         worlds = _worlds(part)
         learners = list(part.learners)
         yield Family(
-            self._candidates(part, learners, FORMULA),
+            self._candidates(part, learners, FORMULA, self.strengths),
             worlds.columns,
             self._along(part, learners, worlds),
             complete=True,
@@ -69,37 +73,29 @@ class RepairRoute(Route):
         if worlds.units(part.problem.complete.head(_TRIED)).exact:
             return
         best = min(learners, key=lambda learner: walk.loss(part.base(learner)))
-        for engine, inputs in ((CORRECTION, None), (FORMULA, told_inputs(part, worlds))):
-            if inputs is None or inputs:
-                repaired = _repaired(part, best, engine, inputs)
-                yield Family(
-                    self._candidates(part, [best], engine, inputs),
-                    repaired.worlds.columns,
-                    partial(repaired.along, strengths=self.strengths),
-                    complete=True,
-                )
+        for engine, strengths in ((CORRECTION, self.strengths), (BLIND, _BLIND_STRENGTHS)):
+            along = partial(_repaired(part, best, engine).along, strengths=strengths)
+            yield Family(self._candidates(part, [best], engine, strengths), worlds.columns, along, complete=True)
 
     def _candidates(
-        self, part: Part, learners: list[str], engine: str, inputs: tuple[str, ...] | None = None
+        self, part: Part, learners: list[str], engine: str, strengths: tuple[float, ...]
     ) -> tuple[Candidate, ...]:
-        done = "repaired" if engine == FORMULA else "corrected"
-        which = "" if inputs is None else " without open columns"
         return tuple(
             Candidate(
-                f"{learner}{which}, {done} at {'full strength' if np.isinf(gamma) else f'strength {gamma:.3g}'}",
+                f"{learner}, {_DONE[engine]} at {'full strength' if np.isinf(gamma) else f'strength {gamma:.3g}'}",
                 self.name,
                 self.rests_on,
-                _repaired(part, learner, engine, inputs).at(gamma),
-                self._maker(learner, engine, gamma, inputs),
-                f"{learner}{which}",
+                _repaired(part, learner, engine).at(gamma),
+                self._maker(learner, engine, gamma),
+                f"{learner}, blindly" if engine == BLIND else learner,
                 strength=gamma,
             )
             for learner in learners
-            for gamma in self.strengths
+            for gamma in strengths
         )
 
-    def _maker(self, learner: str, engine: str, gamma: float, inputs: tuple[str, ...] | None) -> Callable[[Part], Any]:
-        return lambda part: _repaired(part, learner, engine, inputs).at(gamma)
+    def _maker(self, learner: str, engine: str, gamma: float) -> Callable[[Part], Any]:
+        return lambda part: _repaired(part, learner, engine).at(gamma)
 
     def _along(self, part: Part, learners: list[str], worlds: Worlds) -> Callable[[pd.DataFrame], Array]:
         models = [_asked(part, learner) for learner in learners]
@@ -116,56 +112,47 @@ class RepairRoute(Route):
         return along
 
 
-def told_inputs(part: Part, worlds: Worlds) -> tuple[str, ...]:
-    """Return the inputs but those that A moves and whose noise a row leaves open, as it does behind a label."""
-    rows, nodes = part.problem.complete.head(_TRIED), part.problem.graph.nodes
-    open_nodes = worlds.open_in(rows)
-    return tuple(name for name in part.problem.inputs if node_of(name, nodes) not in open_nodes)
-
-
-def _worlds(part: Part, inputs: tuple[str, ...] | None = None) -> Worlds:
+def _worlds(part: Part) -> Worlds:
     """The worlds of rows under the causal model of a part, the same for every learner."""
     problem = part.problem
 
     def make() -> Worlds:
         return ground(
-            part.base(next(iter(part.learners)), inputs),
+            part.base(next(iter(part.learners))),
             problem.complete,
             problem.graph,
             problem.outcome,
             list(problem.protected),
             # What reads hidden nodes off a whole row reads the outcome, too; the part that is needed does without.
             None if problem.graph.latent else part.scm,
-            list(inputs or problem.inputs),
+            list(problem.inputs),
             np.random.default_rng(part.seed),
         )[1]
 
-    worlds: Worlds = part.once(("worlds", inputs), make)
+    worlds: Worlds = part.once("worlds", make)
     return worlds
 
 
-def _asked(part: Part, learner: str, inputs: tuple[str, ...] | None = None) -> Asked:
+def _asked(part: Part, learner: str) -> Asked:
     problem = part.problem
     asked: Asked = part.once(
-        ("asked", learner, inputs),
-        lambda: Asked.of(
-            part.base(learner, inputs), problem.complete, problem.outcome, (), list(inputs or problem.inputs)
-        ),
+        ("asked", learner),
+        lambda: Asked.of(part.base(learner), problem.complete, problem.outcome, (), list(problem.inputs)),
     )
     return asked
 
 
-def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | None = None) -> Repaired:
+def _repaired(part: Part, learner: str, engine: str) -> Repaired:
     table = part.problem.complete
 
     def make() -> Repaired:
-        asked, worlds = _asked(part, learner, inputs), _worlds(part, inputs)
-        chosen: Engine = Formula(asked, worlds)
+        asked, worlds = _asked(part, learner), _worlds(part)
+        chosen: Engine = (BlindFormula if engine == BLIND else Formula)(asked, worlds)
         generator = np.random.default_rng(part.seed)
         if engine == CORRECTION:
             chosen = Correction.of(asked, worlds, table, generator)
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
         return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
 
-    repaired: Repaired = part.once(("repaired", learner, engine, inputs), make)
+    repaired: Repaired = part.once(("repaired", learner, engine), make)
     return repaired
