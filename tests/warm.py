@@ -27,7 +27,7 @@ import warnings
 from pathlib import Path
 
 _LOADED = "torch pandas pyarrow scipy.stats sklearn.ensemble lightgbm ciplearn.cli.app ciplearn.cli.audited"
-_LOADED += " ciplearn.cli.training ciplearn.workbench.server ciplearn.workbench.stops ciplearn.workbench.imagining"
+_LOADED += " ciplearn.cli.training ciplearn.workbench.server ciplearn.workbench.stops"
 
 _SCRIPT = """#!{python} -ISs
 import marshal, os, signal, socket, struct, sys
