@@ -250,5 +250,6 @@ class _Parquet:
 
 
 def _arrow() -> Any:
-    optional_module("pyarrow.parquet", "Parquet files need pyarrow", "pip install 'ciplearn[parquet]', or write CSV")
-    return import_module("pyarrow")
+    arrow = optional_module("pyarrow", "Parquet files need pyarrow", "pip install 'ciplearn[parquet]', or write CSV")
+    import_module("pyarrow.parquet")
+    return arrow

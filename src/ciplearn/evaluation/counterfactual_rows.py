@@ -257,7 +257,7 @@ def units_given(
 
     VCF as the paper defines it conditions on W [quinzan2024]: the inner mean runs over every noise that fits W = w, be
     it that of a latent node or of a column that W leaves out. Ancestors of the context that are not in it are drawn by
-    weighting (`ciplearn.scm.hidden_parents`); what descends from it, or has nothing to do with it, from its mechanism.
+    weighting (`ciplearn.scm.noise`); what descends from it, or has nothing to do with it, from its mechanism.
     """
     given = read_nodes(rows, scm.kinds, context)
     hidden = draw_hidden(scm.graph, scm.mechanisms, given, n_draws, DEFAULT_CANDIDATES, generator) if given else None

@@ -275,7 +275,9 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
                 f"{section} in {path} must map nodes to text, got {entries!r}; write lines such as 'A: u'."
             )
         graph.known(entries, section)
-    equations, noise, categories, inverses = parts.values()
+    written, noise, categories, inverses = parts.values()
+    # Formulas first: text that is code is named for what it is.
+    equations = {node: _function(path, graph, node, text, "equation") for node, text in written.items()}
     absent = [node for node in graph.nodes if node not in equations]
     if absent:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
@@ -286,7 +288,7 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
             )
     model = StructuralCausalModel(
         graph,
-        equations={node: _function(path, graph, node, text, "equation") for node, text in equations.items()},
+        equations=equations,
         noise={node: read_law(text, f"The noise of {node} in {path}") for node, text in noise.items()},
         inverses={node: _function(path, graph, node, text, "inverse") for node, text in inverses.items()},
         kinds={node: Categories(labels) for node, labels in categories.items()},
