@@ -46,8 +46,7 @@ def applicants() -> StructuralCausalModel:
     Examples
     --------
     >>> from ciplearn import datasets
-    >>> world = datasets.applicants()
-    >>> sorted(world.sample(2, random_state=0).columns)
+    >>> sorted(datasets.applicants().sample(2, random_state=0).columns)
     ['age', 'hours', 'income', 'region', 'sex', 'training']
     """
 
@@ -207,9 +206,7 @@ def multidimensional(size: int) -> StructuralCausalModel:
     """Return the model with a protected vector A of ``size`` numbers, in columns ``A[0]`` to ``A[size-1]``.
 
     Z ~ N(0, 1), A_i = Z² + ε_A,i, L = exp(−A_1/2) + Σ A_i sin(Z) + ε_L / 10, Y = exp(−A_2/2) Σ A_i + L Z + ε_Y / 10,
-    with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1).
-
-    ``size``: at least 2, since the equation of Y reads the second number.
+    with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1). ``size`` is at least 2: the equation of Y reads the second number.
 
     Examples
     --------
@@ -232,7 +229,6 @@ def multidimensional(size: int) -> StructuralCausalModel:
 
 
 def _bump(sign: str) -> Callable[[Parents], Array]:
-    # '-' is what the paper's results come from.
     one_of(sign, "sign", ("-", "+"))
     factor = -0.5 if sign == "-" else 0.5
     return lambda p: np.exp(factor * p["Z"] ** 2) * np.sin(2 * p["Z"])

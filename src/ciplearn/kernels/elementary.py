@@ -55,9 +55,7 @@ class Kernel(ABC):
     def __call__(self, x: Any, z: Any = None) -> Tensor:
         """Return the Gram matrix k(x_i, z_j), shape (n, m); with one argument, k(x_i, x_j)."""
         x = as_rows(x, "x", integers=self.takes_codes)
-        if z is None:
-            return self.resolve(x).gram(x, x)
-        z = as_rows(z, "z", integers=self.takes_codes)
+        z = x if z is None else as_rows(z, "z", integers=self.takes_codes)
         if x.shape[1] != z.shape[1]:
             raise InputError(
                 f"x and z must have the same columns, got {x.shape[1]} and {z.shape[1]}; pass the same variables."
@@ -259,12 +257,7 @@ class Categorical(Kernel):
     levels hardly two rows agree in all; 0 < ρ < 1 then lets rows that agree in most columns speak to each other, and
     keeps the kernel characteristic.
 
-    Parameters
-    ----------
-    mismatch : float
-        ρ, the similarity of two different levels, 0 ≤ ρ < 1.
-    columns
-        See `Gaussian`.
+    ``mismatch``: ρ, the similarity of two different levels, 0 ≤ ρ < 1. ``columns``: see `Gaussian`.
 
     Examples
     --------
@@ -328,8 +321,7 @@ def sample_rows(n: int, size: int, seed: int) -> Tensor:
     """Return sorted indices of ``size`` of ``n`` rows, drawn without replacement; all of them if there are fewer."""
     if n <= size:
         return torch.arange(n)
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randperm(n, generator=generator)[:size].sort().values
+    return torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:size].sort().values
 
 
 def median_of_pairs(distances: Tensor) -> float:  # (n, n)

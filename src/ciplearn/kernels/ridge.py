@@ -15,7 +15,6 @@ from ciplearn._core.errors import NumericalError
 # Eigenvalues below this share of the largest are rounding errors of what the matrix was made of.
 _RANK = 1e-12
 
-
 # Columns that a system is solved for at a time: large enough for fast products, small beside the system itself.
 _BLOCK = 256
 

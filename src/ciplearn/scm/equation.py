@@ -193,10 +193,7 @@ def _not_finite(rows: Array) -> int:
 
 
 def linear_noise(
-    function: Callable[[Parents, Array], Array],
-    draw: Callable[[int, Generator], Array],
-    parents: Parents,
-    value: Array,
+    function: Callable[[Parents, Array], Array], draw: Callable[[int, Generator], Array], parents: Parents, value: Array
 ) -> tuple[Array, Array] | None:
     """Return the noise u = (v − m) / s behind each value, and s, if the equation is linear in its noise; else None."""
     n = value.shape[0]
@@ -245,8 +242,7 @@ def assemble(
         )
     for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
         graph.known(mapping, role)
-    missing = [node for node in graph.nodes if node not in equations]
-    if missing:
+    if missing := [node for node in graph.nodes if node not in equations]:
         raise InputError(
             f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
             f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."

@@ -13,22 +13,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import ks_2samp
 
+from ciplearn.scm import report
 from ciplearn.scm.kinds import Array, Categories, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
 from ciplearn.scm.mechanism import FittedRoot, Mechanism, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
 from ciplearn.scm.quantiles import SimultaneousQuantiles
-from ciplearn.scm.report import (
-    Alternative,
-    NodeFit,
-    NoiseTest,
-    independence_of_noise,
-    law_distance,
-    marginal_losses,
-    measure,
-    row_losses,
-    score,
-)
+from ciplearn.scm.report import NodeFit, NoiseTest, independence_of_noise, law_distance, marginal_losses
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
@@ -122,7 +113,8 @@ def _candidates(
 ) -> tuple[TriedMechanism, ...]:
     def tried(recipe: MechanismRecipe, number: str = "") -> TriedMechanism:
         mechanism = train.fitted(recipe, generator)
-        return TriedMechanism(recipe.label + number, recipe, mechanism, row_losses(mechanism, held_out, train.target))
+        losses = report.row_losses(mechanism, held_out, train.target)
+        return TriedMechanism(recipe.label + number, recipe, mechanism, losses)
 
     if recipes is not None:
         labels = [recipe.label for recipe in recipes]
@@ -217,9 +209,8 @@ Memory = dict[tuple[Any, ...], dict[str, NodeEstimate]]
 
 def estimate_root(sample: NodeSample) -> NodeEstimate:
     """A node without parents is what was seen."""
-    return NodeEstimate(
-        FittedRoot(sample.target), NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
-    )
+    fit = NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
+    return NodeEstimate(FittedRoot(sample.target), fit)
 
 
 def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None, generator: Generator) -> NodeEstimate:
@@ -230,7 +221,7 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     trial = None if sample.n <= CHOICE_ROWS else choice.chosen.mechanism
     mechanism = choice.chosen.recipe.fit(sample, generator, trial)
     reference = marginal_losses(held_out, train.target)
-    scores = {other.label: score(other.losses, reference, sample.kind) for other in choice.candidates}
+    scores = {other.label: report.score(other.losses, reference, sample.kind) for other in choice.candidates}
     some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
     made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
     distance = law_distance(sample.kind, sample.node, some.target, made)
@@ -238,11 +229,11 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     fit = NodeFit(
         sample.node,
         label,
-        measure(sample.kind),
+        report.measure(sample.kind),
         scores[label],
         distance,
         choice.test.p_value,
-        tuple(Alternative(other.label, scores[other.label], other.behind(choice.best)) for other in choice.candidates),
+        tuple(report.Alternative(o.label, scores[o.label], o.behind(choice.best)) for o in choice.candidates),
         _misfit(sample.node, label, choice.test, distance),
         unclear,
         tie,
@@ -267,7 +258,7 @@ def estimate_latent(
         parents = {**sample.values, latent: law.draw(sample.n, generator)}
         made = decoded[child].evaluate(parents, decoded[child].draw(sample.n, generator))
         distance = law_distance(sample.kind, child, sample.target, made)
-        fit = NodeFit(child, recipe.label, measure(sample.kind), result, distance)
+        fit = NodeFit(child, recipe.label, report.measure(sample.kind), result, distance)
         estimates[child] = NodeEstimate(decoded[child], fit)
     return estimates
 

@@ -251,8 +251,7 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
         parents = tuple(sorted(graph.parents(node)))
         inner = model.causal_mechanism(node)
         needed = ("evaluate", "estimate_noise", "draw_noise_samples") if parents else ("draw_samples",)
-        lacking = [name for name in needed if not hasattr(inner, name)]
-        if lacking:
+        if lacking := [name for name in needed if not hasattr(inner, name)]:
             raise InputTypeError(
                 f"The mechanism of {node} cannot be inverted: {type(inner).__name__} has no {lacking[0]}; assign an "
                 "invertible mechanism such as an additive noise model, or estimate this model with fit_scm."

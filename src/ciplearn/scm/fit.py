@@ -132,8 +132,7 @@ class _Table:
     def __init__(self, table: pd.DataFrame, plan: LatentPlan) -> None:
         self.kinds, self.plan, self.n = _kinds(table, plan.graph), plan, len(table)
         nodes = present_nodes(table, plan.graph, self.kinds, "table")
-        missing = [node for node in plan.graph.observed if node not in nodes]
-        if missing:
+        if missing := [node for node in plan.graph.observed if node not in nodes]:
             raise InputError(f"table lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
         if self.n < _MIN_ROWS:
             raise InputError(f"table has {self.n} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")

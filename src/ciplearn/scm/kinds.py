@@ -229,9 +229,9 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
             "columns=[...])."
         )
     columns_of = {node: kinds[node].columns(node) for node in graph.observed}
-    twice = [name for name in frame.columns[frame.columns.duplicated()] if any(name in c for c in columns_of.values())]
-    if twice:
-        raise InputError(f"{role} has two columns named {twice[0]!r}; drop or rename one of them.")
+    for name in frame.columns[frame.columns.duplicated()]:
+        if any(name in columns for columns in columns_of.values()):
+            raise InputError(f"{role} has two columns named {name!r}; drop or rename one of them.")
     missing = {node: [name for name in columns if name not in frame.columns] for node, columns in columns_of.items()}
     present = tuple(node for node in graph.observed if not missing[node])
     for node, columns in columns_of.items():

@@ -115,12 +115,9 @@ class GumbelMax(Mechanism):
 class Multinomial(MechanismRecipe):
     """V = argmax_k (log p̂_k(pa) + G_k) with p̂ a fitted classifier and G standard Gumbel noise.
 
-    Parameters
-    ----------
-    classifier : scikit-learn classifier with predict_proba, optional
-        Cloned before it is fitted. Default: multinomial logistic regression on standardised parents.
-    smooth : bool
-        Without a classifier: whether log p̂ bends where the data do, instead of being linear in the parents.
+    ``classifier``: of scikit-learn, with predict_proba, cloned before it is fitted; by default multinomial logistic
+    regression on standardised parents. ``smooth``: whether log p̂ of the default bends where the data do, instead of
+    being linear in the parents.
 
     Examples
     --------

@@ -153,8 +153,7 @@ def is_discrete(mechanism: Mechanism, parents: Parents, n: int, generator: Gener
 
 def refuse_impossible(node: str, met: Array) -> None:
     """Raise where some rows have no noise that explains them."""
-    missing = np.flatnonzero(~met)
-    if missing.size:
+    if (missing := np.flatnonzero(~met)).size:
         raise InputError(
             f"No noise of {node} reproduces its observed value in {missing.size} of {met.size} rows (first: row "
             f"{missing[0]}); these rows are impossible, or too rare to be met by chance, under this model: check the "

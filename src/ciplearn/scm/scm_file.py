@@ -33,24 +33,11 @@ from ciplearn.scm.model import StructuralCausalModel
 # What a formula may call, under its name in numpy -> number of arguments.
 _FUNCTIONS = dict.fromkeys(["abs", "cos", "exp", "floor", "log", "round", "sign", "sin", "sqrt", "tan", "tanh"], 1)
 _FUNCTIONS |= {"maximum": 2, "minimum": 2, "where": 3}
-_ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.Pow: np.power,
-    ast.Mod: np.mod,
-    ast.USub: np.negative,
-    ast.UAdd: np.positive,
-}
-_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_Signs = dict[type[ast.AST], Callable[..., Any]]
+_ARITHMETIC: _Signs = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
+_ARITHMETIC |= {ast.Pow: np.power, ast.Mod: np.mod, ast.USub: np.negative, ast.UAdd: np.positive}
+_COMPARISONS: _Signs = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+_COMPARISONS |= {ast.Eq: operator.eq, ast.NotEq: operator.ne}
 
 # Values by name -> value.
 _Function = Callable[[Mapping[str, Any]], Any]
@@ -257,16 +244,14 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
     scm = names.get("scm")
     if not isinstance(scm, StructuralCausalModel):
         raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
-    lost = [node for node in graph.observed if node not in scm.graph.nodes]
-    if lost:
+    if lost := [node for node in graph.observed if node not in scm.graph.nodes]:
         raise InputError(f"The causal model of {path} lacks the node {lost[0]!r} of the predictor's graph; add it.")
     return scm
 
 
 def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     content = read_mapping(path)
-    unknown = [key for key in content if key not in _SECTIONS]
-    if unknown:
+    if unknown := [key for key in content if key not in _SECTIONS]:
         raise InputError(f"{path} has the unknown entry {unknown[0]!r}; known are {', '.join(_SECTIONS)}.")
     parts = {section: content.get(section) or {} for section in _SECTIONS}
     for section, entries in parts.items():
@@ -276,8 +261,7 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
             )
         graph.known(entries, section)
     equations, noise, categories, inverses = parts.values()
-    absent = [node for node in graph.nodes if node not in equations]
-    if absent:
+    if absent := [node for node in graph.nodes if node not in equations]:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
     for node, labels in categories.items():
         if not isinstance(labels, list) or not all(isinstance(label, str | int | float) for label in labels):

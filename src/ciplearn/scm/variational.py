@@ -35,14 +35,8 @@ class VariationalLatent:
     Kullback–Leibler divergence between the encoder's Gaussian and the prior. The defaults are the paper's. Nothing in
     the data singles out one latent law: what such a model says about counterfactuals rests on its form.
 
-    Parameters
-    ----------
-    size : int
-        Numbers in H.
-    hidden : int
-        Width of the one tanh layer in the encoder and in each decoder.
-    epochs, batch_size, learning_rate
-        Of Adam. Training ends before ``epochs`` once it no longer helps rows that are held out.
+    ``size``: numbers in H. ``hidden``: width of the one tanh layer in the encoder and in each decoder. The others are
+    those of Adam; training ends before ``epochs`` once it no longer helps rows that are held out.
 
     Examples
     --------
