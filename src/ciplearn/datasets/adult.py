@@ -99,8 +99,7 @@ def load_adult(
     if path is not None and not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path must be a file or folder, got {path!r}; pass its name.")
     source = _at_hand(allow_download) if path is None else Path(path)
-    tables = {name: read_raw(text, name) for name, text in _read(source).items()}
-    both = pd.concat(tables, names=["file", "row"])
+    both = pd.concat({name: read_raw(text, name) for name, text in _read(source).items()}, names=["file", "row"])
     total = len(both)
     if missing == "drop":
         both = both.dropna()

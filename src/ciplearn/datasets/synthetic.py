@@ -21,13 +21,7 @@ from ciplearn.scm.mechanism import LatentMechanism, Parents
 
 _CONFOUNDED = "Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y"
 
-_STORY = """
-region -> {age training income}
-sex -> {training hours income}
-age -> {training hours income}
-training -> income
-hours -> income
-"""
+_STORY = "region -> {age training income}, {sex age} -> {training hours income}, {training hours} -> income"
 
 
 def applicants() -> StructuralCausalModel:
@@ -302,9 +296,7 @@ class MinMaxScaling:
     def predictor(self, model: Any, outcome: str) -> ScaledPredictor:
         """Return a predictor of the scaled outcome from scaled rows, made of one that works on unscaled ones."""
         if outcome not in self.low:
-            raise InputError(
-                f"outcome names {outcome!r}, which was not scaled; the scaled columns are {', '.join(self.low)}."
-            )
+            raise InputError(f"outcome names {outcome!r}, which was not scaled; use one of {', '.join(self.low)}.")
         return ScaledPredictor(self, model, outcome)
 
 

@@ -47,9 +47,7 @@ class Kernel(ABC):
             return
         columns = (self.columns,) if isinstance(self.columns, int) else tuple(several(self.columns, "columns"))
         if not columns or any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in columns):
-            raise InputTypeError(
-                f"columns must be column numbers from 0, got {self.columns!r}; pass for example columns=[0, 2]."
-            )
+            raise InputTypeError(f"columns must be column numbers from 0, got {self.columns!r}; pass a list of them.")
         object.__setattr__(self, "columns", columns)
 
     def __call__(self, x: Any, z: Any = None) -> Tensor:
@@ -101,8 +99,7 @@ class Kernel(ABC):
             return x
         if max(self.columns) >= x.shape[-1]:
             raise InputError(
-                f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]} columns; "
-                f"number columns from 0."
+                f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]}; number columns from 0."
             )
         # Not by a list of places: that is copied to a CUDA device, which a recorded step must not do.
         return torch.stack([x[..., column] for column in self.columns], dim=-1)

@@ -20,13 +20,10 @@ from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
 from ciplearn.penalties.storage import DenseMatrix, RowMap
 
-# Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
-EXACT_ROWS = 2048
-
+# Up to so many rows the operator is exact: cubic in rows, a few seconds on one thread. Beyond that, the most columns of
+# a factor; half of them do where few columns are involved.
+EXACT_ROWS, DEFAULT_RANK = 2048, 256
 DEFAULT_FEATURES = Nystroem(n_features=128)
-
-# Beyond that many rows, the most columns of a factor; half of them do where few columns are involved.
-DEFAULT_RANK = 256
 
 # On variables its length scale is read off the data; on predictions it is left to be settled.
 DEFAULT_KERNEL = Gaussian("median")

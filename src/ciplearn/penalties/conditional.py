@@ -51,9 +51,7 @@ class ConditionalPenalty(Penalty, ABC):
 
     def _check_given(self, present: bool) -> None:
         if not present:
-            raise InputError(
-                f"{type(self).__name__} needs conditioning variables, got given=None; pass given, or use HSIC."
-            )
+            raise InputError(f"{type(self).__name__} needs conditioning variables, got None; pass given, or use HSIC.")
 
     def _build(self, rows: PenaltyRows) -> Operator:
         storage: Storage
@@ -119,11 +117,8 @@ class ResidualHSCIC(ConditionalPenalty):
     centre : bool
         Use C Q C with C = I − 11ᵀ/n instead of Q. Ridge weights do not sum to one, so a constant prediction has the
         penalty 1ᵀQ1 > 0; centring removes that floor and leaves the population value alone.
-    exact_rows : int or None
-        Up to this many rows Q comes from full Gram matrices, beyond it from ``features``; 0 means always from features,
-        None never.
-    features : FeatureMap
-        What replaces the Gram matrices beyond ``exact_rows``.
+    exact_rows, features : int or None, FeatureMap
+        Up to this many rows Q comes from full Gram matrices, beyond it from these features; 0 means always, None never.
     rank : int
         Beyond ``exact_rows``, the most numbers per row of a factor V with Q ≈ V Vᵀ; half of them are taken where they
         do. Where no such factor keeps the direction of gradients, as with many columns, a row carries the two vectors
@@ -139,8 +134,6 @@ class ResidualHSCIC(ConditionalPenalty):
     True
     >>> prediction = torch.zeros(20, 1, requires_grad=True)
     >>> operator(prediction, rows=torch.arange(20)).backward()  # one batch of a training loop
-    >>> prediction.grad.shape
-    torch.Size([20, 1])
     """
 
     def _exact_matrix(self, problem: RegressionProblem) -> Tensor:

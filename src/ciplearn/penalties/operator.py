@@ -52,7 +52,6 @@ class Operator:
     storage : DenseMatrix, Factor or ElementwiseProduct
         Q as a matrix, or as short vectors per row.
     setting : Setting
-        The kernels and the ridge behind Q, with their chosen values.
     exact : bool
         Whether Q came from full Gram matrices; if not, from features.
     relative_error : float
@@ -119,8 +118,7 @@ class Operator:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """Return the same operator on another device or in another precision."""
-        target = None if device is None else torch.device(device)
-        return replace(self, storage=self.storage.to(target, dtype))
+        return replace(self, storage=self.storage.to(None if device is None else torch.device(device), dtype))
 
     def __repr__(self) -> str:
         low_rank = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"

@@ -23,11 +23,9 @@ from ciplearn.scm.report import NodeFit, NoiseTest, independence_of_noise, law_d
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
-# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger.
-STANDARD_ERRORS = 2.0
-
-# A mean loss that is larger than the best by this share at most is about as good, however certain the difference is.
-_CLOSE = 0.01
+# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger; one
+# that is larger by this share at most is about as good, however certain the difference is.
+STANDARD_ERRORS, _CLOSE = 2.0, 0.01
 
 # A node that its parents determine up to this share of its loss has no noise worth a test, only errors of regression.
 _NEGLIGIBLE = 0.02
@@ -38,20 +36,15 @@ _FEW_VALUES, _HEAVY = 50, 0.05
 # Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
 _DIFFERENT = 0.15
 
-# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
-_DIP, _LINE = 0.2, 0.5
-
-# Largest difference of distribution functions at which U and −U have the same law.
-_SYMMETRIC = 0.06
+# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero. U and −U
+# have the same law up to this difference of distribution functions.
+_DIP, _LINE, _SYMMETRIC = 0.2, 0.5, 0.06
 
 # One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
 _SCORED, _MOST_FITTED, _MOST_SCORED = 5, 20_000, 10_000
 
-# Rows that the mechanism makes for the report.
-_REPORT_ROWS = 5000
-
-# A node is a misfit, too, where the law that it makes is further than this from the observed one.
-_LARGEST_DISTANCE = 0.1
+# A node is a misfit, too, where the law that it makes, on so many rows, is further than this from the observed one.
+_REPORT_ROWS, _LARGEST_DISTANCE = 5000, 0.1
 
 
 @dataclass(frozen=True)

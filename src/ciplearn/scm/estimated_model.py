@@ -46,10 +46,8 @@ class EstimatedModel(StructuralCausalModel):
         up to its sign only, or mechanisms that fit about equally imagine different values. Each has a sentence.
     trustworthy : bool
         Whether there are neither: the data do not speak against the mechanisms. The graph may still be wrong.
-    choices : mapping from node to MechanismChoice
-        The mechanisms that were tried for each node, with their held-out losses.
-    memory : dict
-        What was fitted, for ``fit_scm(..., like=this)``.
+    choices, memory : mapping
+        The mechanisms that were tried for each node, with their losses; what ``fit_scm(..., like=this)`` reads.
 
     Examples
     --------

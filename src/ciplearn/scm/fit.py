@@ -176,10 +176,7 @@ class _Table:
     def notes(self) -> Iterator[str]:
         for node, present in self.present.items():
             if lacking := int((~present).sum()):
-                yield (
-                    f"{node} is missing in {lacking} of {self.n} rows; its mechanism and those of its children leave "
-                    "them out."
-                )
+                yield f"{node} is missing in {lacking} of {self.n} rows, which it and its children are fitted without."
 
 
 def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -233,8 +230,7 @@ def _recipes(
         given = asked.get(node)
         if node in decoded:
             raise InputError(
-                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]} "
-                "instead."
+                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]}."
             )
         if given is not None and not plan.graph.parents(node):
             raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")

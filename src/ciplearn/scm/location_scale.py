@@ -144,9 +144,7 @@ class AdditiveNoise(MechanismRecipe):
         """Fit the regressor and keep its residuals."""
         link = self.link
         if isinstance(sample.kind, Categories):
-            raise InputError(
-                f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for this node."
-            )
+            raise InputError(f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for it.")
         link.check(sample.target, sample.node)
         target = link.forward(sample.target)
         if self.regressor is not None:

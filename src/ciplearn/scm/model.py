@@ -189,8 +189,7 @@ class StructuralCausalModel:
         """
         if not isinstance(interventions, Mapping):
             raise InputTypeError(
-                f"interventions must map nodes to values, got {type(interventions).__name__}; pass for example "
-                "{'A': 1.0}."
+                f"interventions must map nodes to values, got {type(interventions).__name__}; pass {{'A': 1.0}}, say."
             )
         world = copy.copy(self)
         nodes = self.graph.known(interventions, "interventions")

@@ -67,8 +67,7 @@ class GumbelMax(Mechanism):
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         """Return the label of the largest sum."""
-        scores = self.log_probabilities(parents, noise.shape[0]) + noise
-        return self.kind.labels[scores.argmax(axis=1)]
+        return self.kind.labels[(self.log_probabilities(parents, noise.shape[0]) + noise).argmax(axis=1)]
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """Many noises give the same label."""

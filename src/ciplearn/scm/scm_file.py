@@ -232,8 +232,7 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
         return _from_formulas(path, graph)
     if not run_code:
         raise InputError(
-            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write formulas "
-            "in YAML."
+            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write YAML."
         )
     try:
         names = runpy.run_path(str(path))
@@ -256,18 +255,14 @@ def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     parts = {section: content.get(section) or {} for section in _SECTIONS}
     for section, entries in parts.items():
         if not isinstance(entries, dict):
-            raise InputError(
-                f"{section} in {path} must map nodes to text, got {entries!r}; write lines such as 'A: u'."
-            )
+            raise InputError(f"{section} in {path} must map nodes to text, got {entries!r}; write lines like 'A: u'.")
         graph.known(entries, section)
     equations, noise, categories, inverses = parts.values()
     if absent := [node for node in graph.nodes if node not in equations]:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
     for node, labels in categories.items():
         if not isinstance(labels, list) or not all(isinstance(label, str | int | float) for label in labels):
-            raise InputError(
-                f"The categories of {node} in {path} must be a list of labels, got {labels!r}; write [a, b]."
-            )
+            raise InputError(f"The categories of {node} in {path} must be a list of labels, got {labels!r}; write one.")
     model = StructuralCausalModel(
         graph,
         equations={node: _function(path, graph, node, text, "equation") for node, text in equations.items()},
