@@ -114,7 +114,7 @@ class RandomFourier(FeatureMap):
     number of columns where distances are averaged. Cosines and sines together converge to k, cosines alone do not
     [rahimi2007]. Categorical parts of a product or sum get their exact one-hot features.
 
-    ``n_features``: 2 m for each stationary kernel, an even number. One ``seed`` gives the same features on every device.
+    ``n_features``: 2 m for each stationary kernel, an even number; one ``seed`` has the same features on every device.
 
     Examples
     --------
