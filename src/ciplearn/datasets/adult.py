@@ -42,12 +42,8 @@ CHECKSUMS = {
     "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
 }
 
-_SECONDS = 30
-_BLOCK = 1 << 16
-
 # OpenML's table is both files in one, the test rows first, without the comment and the full stops.
 _TEST_ROWS = 16_281
-_COMMENT = "|1x3 Cross validator"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +80,11 @@ def load_adult(
         The folder with ``adult.data`` and ``adult.test``, or the archive ``adult.zip`` of UCI. By default the folder
         that the environment variable CIPLEARN_DATA names, or ``adult`` in it, then the cache; if the files are in none
         of these they are downloaded into the cache, from UCI or else from OpenML, and checked.
-    all_columns : bool
-        Whether to return all 15 columns, not only those of `datasets.graphs.adult_columns`.
+    all_columns, allow_download : bool
+        Whether to return all 15 columns, not only those of `graphs.adult_columns`; whether the internet may be used.
     missing : "drop" or "keep"
         What to do with rows that miss a value, "?" in the files: 30 162 and 15 060 rows are complete. Kept rows hold
         NaN; estimators take them with ``missing="impute"``.
-    allow_download : bool
-        Whether the internet may be used.
 
     Examples
     --------
@@ -105,17 +99,15 @@ def load_adult(
     if path is not None and not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path must be a file or folder, got {path!r}; pass its name.")
     source = _at_hand(allow_download) if path is None else Path(path)
-    tables = {name: read_raw(text, name) for name, text in _read(source).items()}
-    both = pd.concat(tables, names=["file", "row"])
+    both = pd.concat({name: read_raw(text, name) for name, text in _read(source).items()}, names=["file", "row"])
     total = len(both)
     if missing == "drop":
         both = both.dropna()
     labels = [column for column in COLUMNS if column not in NUMBERS]
     both = both.astype({column: pd.CategoricalDtype(sorted(both[column].dropna().unique())) for column in labels})
     files = {str(name): rows.reset_index(drop=True) for name, rows in both.groupby(level="file")}
-    for name in CHECKSUMS:
-        if name not in files:
-            raise InputError(f'{name} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
+    if lacking := [name for name in CHECKSUMS if name not in files]:
+        raise InputError(f'{lacking[0]} has no complete rows; pass missing="keep", or the files as UCI publishes them.')
     train, test = (files[name] for name in CHECKSUMS)
     columns = list(COLUMNS if all_columns else GRAPH_COLUMNS)
     return Adult(train[columns], test[columns], train["fnlwgt"], total - len(both), str(source))
@@ -207,7 +199,7 @@ def from_arff(received: bytes) -> dict[str, bytes]:
     """Cut OpenML's table into the two files, to the byte."""
     _, _, body = received.decode("utf-8").partition("@data")
     rows = [line for line in body.splitlines() if line.strip()]
-    test = [_COMMENT, *(f"{line}." for line in rows[:_TEST_ROWS])]
+    test = ["|1x3 Cross validator", *(f"{line}." for line in rows[:_TEST_ROWS])]
     data = rows[_TEST_ROWS:]
     return {name: "\n".join([*lines, "", ""]).encode() for name, lines in zip(CHECKSUMS, (data, test), strict=True)}
 
@@ -252,11 +244,11 @@ def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
 
 def _received(source: Mirror) -> bytes:
     request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
-    with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+    with urllib.request.urlopen(request, timeout=30) as answer:
         size, blocks = int(answer.headers.get("Content-Length") or 0), []
         told = f"Adult from {source.name}"
         with tqdm(total=size or None, desc=told, unit="B", unit_scale=True, disable=None, leave=False) as bar:
-            while block := answer.read(_BLOCK):
+            while block := answer.read(1 << 16):
                 blocks.append(block)
                 bar.update(len(block))
     received = b"".join(blocks)

@@ -118,13 +118,8 @@ def image() -> CausalGraph:
     ('Y', 'color', 'orientation', 'scale', 'shape', 'x_pos', 'y_pos')
     """
     return CausalGraph.from_dagitty(
-        """dag {
-          x_pos [exposure]  Y [outcome]
-          shape -> {x_pos scale Y}
-          y_pos -> {x_pos scale Y}
-          x_pos -> {scale Y}
-          {scale color orientation} -> Y
-        }"""
+        "dag { x_pos [exposure]  Y [outcome]  {shape y_pos} -> {x_pos scale Y}  x_pos -> scale"
+        "  {x_pos scale color orientation} -> Y }"
     )
 
 
@@ -160,22 +155,14 @@ def adult_columns() -> CausalGraph:
     >>> print(graphs.adult_columns().criterion().independence.given)
     ('native-country', 'race')
     """
-    work = '{workclass occupation "hours-per-week"}'
     return CausalGraph.from_dagitty(
-        f"""dag {{
+        """dag {
           age [exposure]  sex [exposure]  income [outcome]  H_m [latent]  H_d [latent]  H_r [latent]
-          {{age sex}} -> {{"marital-status" education income}}
-          {{age sex}} -> {work}
-          {{race "native-country"}} -> {{"marital-status" education income}}
-          {{race "native-country"}} -> {work}
-          "marital-status" -> {{education income}}
-          "marital-status" -> {work}
-          education -> {work}
-          {work} -> income
-          education -> income
+          {age sex race "native-country"} -> {"marital-status" education workclass occupation "hours-per-week" income}
+          "marital-status" -> {education workclass occupation "hours-per-week" income}
+          education -> {workclass occupation "hours-per-week" income}
+          {workclass occupation "hours-per-week"} -> income
           race <-> "native-country"
-          H_m -> "marital-status"
-          H_d -> education
-          H_r -> {work}
-        }}"""
+          H_m -> "marital-status"  H_d -> education  H_r -> {workclass occupation "hours-per-week"}
+        }"""
     )

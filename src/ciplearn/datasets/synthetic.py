@@ -21,13 +21,7 @@ from ciplearn.scm.mechanism import LatentMechanism, Parents
 
 _CONFOUNDED = "Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y"
 
-_STORY = """
-region -> {age training income}
-sex -> {training hours income}
-age -> {training hours income}
-training -> income
-hours -> income
-"""
+_STORY = "region -> {age training income}, {sex age} -> {training hours income}, {training hours} -> income"
 
 
 def applicants() -> StructuralCausalModel:
@@ -46,8 +40,7 @@ def applicants() -> StructuralCausalModel:
     Examples
     --------
     >>> from ciplearn import datasets
-    >>> world = datasets.applicants()
-    >>> sorted(world.sample(2, random_state=0).columns)
+    >>> sorted(datasets.applicants().sample(2, random_state=0).columns)
     ['age', 'hours', 'income', 'region', 'sex', 'training']
     """
 
@@ -207,9 +200,7 @@ def multidimensional(size: int) -> StructuralCausalModel:
     """Return the model with a protected vector A of ``size`` numbers, in columns ``A[0]`` to ``A[size-1]``.
 
     Z ~ N(0, 1), A_i = Z² + ε_A,i, L = exp(−A_1/2) + Σ A_i sin(Z) + ε_L / 10, Y = exp(−A_2/2) Σ A_i + L Z + ε_Y / 10,
-    with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1).
-
-    ``size``: at least 2, since the equation of Y reads the second number.
+    with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1). ``size`` is at least 2: the equation of Y reads the second number.
 
     Examples
     --------
@@ -232,7 +223,6 @@ def multidimensional(size: int) -> StructuralCausalModel:
 
 
 def _bump(sign: str) -> Callable[[Parents], Array]:
-    # '-' is what the paper's results come from.
     one_of(sign, "sign", ("-", "+"))
     factor = -0.5 if sign == "-" else 0.5
     return lambda p: np.exp(factor * p["Z"] ** 2) * np.sin(2 * p["Z"])
@@ -306,9 +296,7 @@ class MinMaxScaling:
     def predictor(self, model: Any, outcome: str) -> ScaledPredictor:
         """Return a predictor of the scaled outcome from scaled rows, made of one that works on unscaled ones."""
         if outcome not in self.low:
-            raise InputError(
-                f"outcome names {outcome!r}, which was not scaled; the scaled columns are {', '.join(self.low)}."
-            )
+            raise InputError(f"outcome names {outcome!r}, which was not scaled; use one of {', '.join(self.low)}.")
         return ScaledPredictor(self, model, outcome)
 
 

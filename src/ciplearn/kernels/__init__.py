@@ -4,17 +4,5 @@ from ciplearn.kernels.combined import Product, Sum
 from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace, Linear
 from ciplearn.kernels.features import FeatureMap, Features, Nystroem, OneHot, RandomFourier
 
-__all__ = [
-    "Categorical",
-    "FeatureMap",
-    "Features",
-    "Gaussian",
-    "Kernel",
-    "Laplace",
-    "Linear",
-    "Nystroem",
-    "OneHot",
-    "Product",
-    "RandomFourier",
-    "Sum",
-]
+__all__ = ["Categorical", "Gaussian", "Kernel", "Laplace", "Linear", "Product", "Sum"]
+__all__ += ["FeatureMap", "Features", "Nystroem", "OneHot", "RandomFourier"]

@@ -83,9 +83,7 @@ class Product(CombinedKernel):
 
 
 class Sum(CombinedKernel):
-    """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part.
-
-    Its kernels are named one by one, or in a list.
+    """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part; kernels are named as in `Product`.
 
     Examples
     --------

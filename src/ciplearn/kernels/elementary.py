@@ -47,17 +47,13 @@ class Kernel(ABC):
             return
         columns = (self.columns,) if isinstance(self.columns, int) else tuple(several(self.columns, "columns"))
         if not columns or any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in columns):
-            raise InputTypeError(
-                f"columns must be column numbers from 0, got {self.columns!r}; pass for example columns=[0, 2]."
-            )
+            raise InputTypeError(f"columns must be column numbers from 0, got {self.columns!r}; pass a list of them.")
         object.__setattr__(self, "columns", columns)
 
     def __call__(self, x: Any, z: Any = None) -> Tensor:
         """Return the Gram matrix k(x_i, z_j), shape (n, m); with one argument, k(x_i, x_j)."""
         x = as_rows(x, "x", integers=self.takes_codes)
-        if z is None:
-            return self.resolve(x).gram(x, x)
-        z = as_rows(z, "z", integers=self.takes_codes)
+        z = x if z is None else as_rows(z, "z", integers=self.takes_codes)
         if x.shape[1] != z.shape[1]:
             raise InputError(
                 f"x and z must have the same columns, got {x.shape[1]} and {z.shape[1]}; pass the same variables."
@@ -103,8 +99,7 @@ class Kernel(ABC):
             return x
         if max(self.columns) >= x.shape[-1]:
             raise InputError(
-                f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]} columns; "
-                f"number columns from 0."
+                f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]}; number columns from 0."
             )
         # Not by a list of places: that is copied to a CUDA device, which a recorded step must not do.
         return torch.stack([x[..., column] for column in self.columns], dim=-1)
@@ -259,12 +254,7 @@ class Categorical(Kernel):
     levels hardly two rows agree in all; 0 < ρ < 1 then lets rows that agree in most columns speak to each other, and
     keeps the kernel characteristic.
 
-    Parameters
-    ----------
-    mismatch : float
-        ρ, the similarity of two different levels, 0 ≤ ρ < 1.
-    columns
-        See `Gaussian`.
+    ``mismatch``: ρ, the similarity of two different levels, 0 ≤ ρ < 1. ``columns``: see `Gaussian`.
 
     Examples
     --------
@@ -328,8 +318,7 @@ def sample_rows(n: int, size: int, seed: int) -> Tensor:
     """Return sorted indices of ``size`` of ``n`` rows, drawn without replacement; all of them if there are fewer."""
     if n <= size:
         return torch.arange(n)
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randperm(n, generator=generator)[:size].sort().values
+    return torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:size].sort().values
 
 
 def median_of_pairs(distances: Tensor) -> float:  # (n, n)

@@ -12,15 +12,7 @@ from torch import Tensor
 from ciplearn._core.arguments import non_negative, whole
 from ciplearn._core.errors import InputError
 from ciplearn.kernels.combined import Product, Sum
-from ciplearn.kernels.elementary import (
-    Categorical,
-    Gaussian,
-    Kernel,
-    Laplace,
-    StationaryKernel,
-    real_dtype,
-    sample_rows,
-)
+from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace, real_dtype, sample_rows
 from ciplearn.kernels.ridge import inverse_root, pivoted_cholesky
 
 # Landmarks are sought among this many rows.
@@ -122,12 +114,7 @@ class RandomFourier(FeatureMap):
     number of columns where distances are averaged. Cosines and sines together converge to k, cosines alone do not
     [rahimi2007]. Categorical parts of a product or sum get their exact one-hot features.
 
-    Parameters
-    ----------
-    n_features : int
-        The number of features per stationary kernel, an even number 2 m.
-    seed : int
-        Of the frequencies; the same seed gives the same features on every device.
+    ``n_features``: 2 m for each stationary kernel, an even number; one ``seed`` has the same features on every device.
 
     Examples
     --------
@@ -163,7 +150,7 @@ class RandomFourier(FeatureMap):
 
 
 class _CosinesAndSines(Features):
-    def __init__(self, kernel: StationaryKernel, x: Tensor, n_frequencies: int, generator: torch.Generator) -> None:
+    def __init__(self, kernel: Gaussian | Laplace, x: Tensor, n_frequencies: int, generator: torch.Generator) -> None:
         shape = (x.shape[1], n_frequencies)
         divisor = kernel.divisor(x.shape[1])
         if isinstance(kernel, Gaussian):
@@ -185,16 +172,8 @@ class Nystroem(FeatureMap):
     """φ(x) = K_ZZ^(−1/2) k_Z(x), the projection of any kernel on landmark rows Z.
 
     Each landmark is drawn with probability proportional to what the earlier ones leave unexplained, so duplicated rows
-    are drawn once and rare categories are not missed; drawing stops early once nothing is left to explain.
-
-    Parameters
-    ----------
-    n_features : int
-        The largest number of landmarks.
-    tolerance : float
-        Stop when the unexplained share of the kernel's trace falls below it.
-    seed : int
-        Of the draws.
+    are drawn once and rare categories are not missed. Drawing stops at ``n_features`` landmarks, or once the share of
+    the kernel's trace that is unexplained falls below ``tolerance``; ``seed`` is that of the draws.
 
     Examples
     --------

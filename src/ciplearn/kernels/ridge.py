@@ -15,18 +15,14 @@ from ciplearn._core.errors import NumericalError
 # Eigenvalues below this share of the largest are rounding errors of what the matrix was made of.
 _RANK = 1e-12
 
-
-# Columns that a system is solved for at a time: large enough for fast products, small beside the system itself.
-_BLOCK = 256
+# Columns that a system is solved for, and targets taken together: enough for fast products, few enough for memory.
+_BLOCK, _TARGETS = 256, 8
 
 # From almost interpolating to almost constant, two values per decade.
 RIDGE_GRID = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
 
 # What is left of a row's weight in its own prediction is at least this: a row alone in its direction explains itself.
 _LEAST = 1e-9
-
-# Targets taken together: enough for fast products, few enough to fit in memory.
-_TARGETS = 8
 
 
 def eigh(matrix: Tensor) -> tuple[Tensor, Tensor]:  # (k, k) -> (k,), (k, k)

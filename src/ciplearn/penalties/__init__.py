@@ -17,15 +17,5 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "mmd": MMD,
 }
 
-__all__ = [
-    "CIRCE",
-    "HSCIC",
-    "HSIC",
-    "MMD",
-    "PENALTIES",
-    "Operator",
-    "Penalty",
-    "ResidualHSCIC",
-    "Setting",
-    "StreamedOperator",
-]
+__all__ = ["CIRCE", "HSCIC", "HSIC", "MMD", "PENALTIES", "Penalty", "ResidualHSCIC"]
+__all__ += ["Operator", "Setting", "StreamedOperator"]

@@ -20,13 +20,10 @@ from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
 from ciplearn.penalties.rows import PenaltyRows, RowPart, with_codes
 from ciplearn.penalties.storage import DenseMatrix, RowMap
 
-# Up to this many rows the operator is exact: cubic in rows, a few seconds on one thread.
-EXACT_ROWS = 2048
-
+# Up to so many rows the operator is exact: cubic in rows, a few seconds on one thread. Beyond that, the most columns of
+# a factor; half of them do where few columns are involved.
+EXACT_ROWS, DEFAULT_RANK = 2048, 256
 DEFAULT_FEATURES = Nystroem(n_features=128)
-
-# Beyond that many rows, the most columns of a factor; half of them do where few columns are involved.
-DEFAULT_RANK = 256
 
 # On variables its length scale is read off the data; on predictions it is left to be settled.
 DEFAULT_KERNEL = Gaussian("median")
@@ -36,12 +33,8 @@ class Penalty(ABC):
     """A criterion of (conditional) independence between a prediction and other variables.
 
     Call it on a stand-alone batch, or `prepare` an operator on all rows once and call that with ``rows=`` in each step.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Of the predictions. A length scale that is left open, ``"median"``, is never read off predictions, with which it
-        would shrink: an estimator settles it, `for_outcome` does, or the number is named.
+    A length scale of ``kernel``, that of the predictions, that is left open, ``"median"``, is never read off
+    predictions, with which it would shrink: an estimator settles it, `for_outcome` does, or the number is named.
 
     Examples
     --------
@@ -66,11 +59,8 @@ class Penalty(ABC):
     def __call__(self, y_hat: Any, right: Any, given: Any = None) -> Tensor:
         """Return the penalty of a stand-alone batch: prepare on it, then evaluate. Differentiable in ``y_hat``.
 
-        Parameters
-        ----------
-        y_hat, right, given : Tensor, shape (n,) or (n, d)
-            Predictions; what they shall not depend on, labels too where codes of categories are taken (in MMD, and
-            under a Categorical kernel); the conditioning variables, for criteria that have them.
+        Of shape (n,) or (n, d): predictions; what they shall not depend on, labels too where codes of categories are
+        taken (in MMD, and under a Categorical kernel); the conditioning variables, for criteria that have them.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes)
         right = with_codes(right) if self._takes_codes()[0] else right

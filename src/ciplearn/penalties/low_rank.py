@@ -16,24 +16,19 @@ from ciplearn.penalties.operator import Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, RowMap, Storage, VectorsOf
 
-# Length scales are chosen, and leave-one-out errors averaged, over at most this many rows.
-_LOO_ROWS = 2048
-
-# Up to this many rows a Gram matrix is factorised as it is; beyond, features do as well for choosing a ridge.
-_GRAM_ROWS = 384
+# Length scales are chosen, and leave-one-out errors averaged, over at most this many rows. Up to so many a Gram matrix
+# is factorised as it is; beyond, features do as well for choosing a ridge.
+_LOO_ROWS, _GRAM_ROWS = 2048, 384
 
 # Directions whose weight is below this share of the largest have no influence on the operator.
 _NEGLIGIBLE = 1e-9
 
 # Rows whose columns of Q span the factor. They are drawn evenly: pivots that explain most of the trace are outlying
-# rows, which few others resemble.
-_LANDMARKS = 512
+# rows, which few others resemble. Directions that together hold this share of their trace are left out.
+_LANDMARKS, _TOLERANCE = 512, 1e-6
 
 # A factor must keep gradients as near to those of the product form as this, a cosine of 0.968.
 MOST_FACTOR_ERROR = 0.25
-
-# Directions that together hold this share of the landmarks' trace are left out.
-_TOLERANCE = 1e-6
 
 # A row that carries more numbers than this keeps them in half the precision, and so in no more memory. Rounding then
 # turns gradients by 0.003, where features turn them by 0.1 and more.
@@ -55,8 +50,7 @@ class RegressionProblem:
     """Rows, with the kernels and the ridge of their conditional means settled."""
 
     rows: PenaltyRows
-    # right_kernel, given_kernel: resolved
-    right_kernel: Kernel
+    right_kernel: Kernel  # resolved, as is the next
     given_kernel: Kernel
     ridge: float  # λ of every regression on the conditioning variables
     features: FeatureMap
@@ -129,9 +123,8 @@ class FeatureRegression:
     """Ridge regression of right-hand side features ρ on conditioning features φ."""
 
     problem: RegressionProblem
-    # right, given: ρ and φ
-    right: Features
-    given: Features
+    right: Features  # ρ
+    given: Features  # φ
     spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
     second: Tensor  # (q, q): Σ ρ ρᵀ
 

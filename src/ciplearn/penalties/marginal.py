@@ -10,15 +10,9 @@ from torch.nn.functional import one_hot
 
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
+from ciplearn.penalties import low_rank
 from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty
-from ciplearn.penalties.low_rank import (
-    CHECKED_ROWS,
-    CentredFactor,
-    FactorMean,
-    gradient_error,
-    smooth_predictions,
-    stored,
-)
+from ciplearn.penalties.low_rank import CHECKED_ROWS, CentredFactor, FactorMean, gradient_error, smooth_predictions
 from ciplearn.penalties.operator import Operator, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor, RowMap
@@ -31,12 +25,7 @@ _SAMPLE_ROWS = 2048
 class HSIC(Penalty):
     """Q = (1/n²) C K_R C with C = I − 11ᵀ/n: independence with no conditioning variables. Always centred.
 
-    Parameters
-    ----------
-    kernel, right_kernel : Kernel
-        Of the predictions and of the right-hand side R.
-    exact_rows, features
-        See `ResidualHSCIC`.
+    Parameters: see `ResidualHSCIC`.
 
     Examples
     --------
@@ -66,7 +55,7 @@ class HSIC(Penalty):
             storage = DenseMatrix(kernel.gram(right, right) / rows.n**2).centred()
             return Operator(self.kernel, storage, Setting(kernel), exact=True)
         row_map, setting, error = self._mapped(rows)
-        return Operator(self.kernel, stored(rows, row_map), setting, exact=False, relative_error=error)
+        return Operator(self.kernel, low_rank.stored(rows, row_map), setting, exact=False, relative_error=error)
 
     def _mapped(self, rows: PenaltyRows) -> tuple[RowMap, Setting, float]:
         kernel = self._right_kernel(rows)

@@ -52,7 +52,6 @@ class Operator:
     storage : DenseMatrix, Factor or ElementwiseProduct
         Q as a matrix, or as short vectors per row.
     setting : Setting
-        The kernels and the ridge behind Q, with their chosen values.
     exact : bool
         Whether Q came from full Gram matrices; if not, from features.
     relative_error : float
@@ -78,6 +77,9 @@ class Operator:
     def __call__(self, y_hat: Any, rows: Any = None, workers: Workers = ALONE) -> Tensor:
         """Return the penalty of predictions, differentiable in them.
 
+        That is ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
+        n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
+
         Parameters
         ----------
         y_hat : Tensor, shape (b,) or (b, d)
@@ -87,12 +89,6 @@ class Operator:
             Which of the n prepared rows the predictions belong to, each at most once; all, in order, by default.
         workers : Workers
             Who else has rows of this batch, and the same operator.
-
-        Returns
-        -------
-        Tensor
-            A scalar: ⟨K_Ŷ, Q⟩, or for a batch drawn at random the estimate of it that is unbiased,
-            n(n−1)/(b(b−1)) Σ_{i≠j} Q_ij k_ij + n/b Σ_i Q_ii k_ii.
         """
         y_hat = as_rows(y_hat, "y_hat", integers=self.kernel.takes_codes, finite=False)
         same_device(y_hat.device, "y_hat", self.storage.parts()[0].device, "the operator")
@@ -122,8 +118,7 @@ class Operator:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
         """Return the same operator on another device or in another precision."""
-        target = None if device is None else torch.device(device)
-        return replace(self, storage=self.storage.to(target, dtype))
+        return replace(self, storage=self.storage.to(None if device is None else torch.device(device), dtype))
 
     def __repr__(self) -> str:
         low_rank = f"low-rank, {self.storage.width} numbers per row, relative error {self.relative_error:.2g}"
@@ -171,14 +166,8 @@ class Operator:
 class StreamedOperator:
     """penalty(ŷ) = ⟨K_Ŷ, Q⟩ with Q_ij = v(r_i, s_i) · v(r_j, s_j), v prepared on sums over n rows.
 
-    Attributes
-    ----------
-    row_map : RowMap
-        v: takes rows (right, given) to their short vectors.
-    n_rows : int
-        n; more than memory holds, so that a batch brings its own rows.
-    kernel, setting, relative_error
-        See `Operator`.
+    ``row_map`` is v, which takes rows (right, given) to their short vectors; ``n_rows`` is n, more than memory holds,
+    so that a batch brings its own rows. The others are those of `Operator`.
 
     Examples
     --------

@@ -20,11 +20,9 @@ from ciplearn._core.rows import keys
 from ciplearn._core.tensors import as_rows, constant, same_device, same_rows
 from ciplearn._core.workers import Engine, OneProcess
 
-# Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache.
-CHUNK_ROWS = 1024
-
-# On a device: small products there are all launching.
-DEVICE_ROWS = 1 << 17
+# Rows mapped to features at a time: large enough for fast matrix products, small enough to stay in cache; and on a
+# device, where small products are all launching.
+CHUNK_ROWS, DEVICE_ROWS = 1024, 1 << 17
 
 # Everything that is chosen on a sample is chosen on rows among these.
 SAMPLE_ROWS = 4096
@@ -221,9 +219,8 @@ class RowSample:
 class SampledRows:
     """Rows in their order, and the order in which they were drawn."""
 
-    # right, given: (m, d) and (m, k)
-    right: Tensor
-    given: Tensor
+    right: Tensor  # (m, d)
+    given: Tensor  # (m, k)
     drawn: Tensor  # (m,): numbers of the rows as drawn: any stretch of it is a random sample too
 
     def first(self, size: int) -> Pair:

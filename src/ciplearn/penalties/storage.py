@@ -169,9 +169,8 @@ class Factor(Vectors):
 class ElementwiseProduct(Vectors):
     """Q_ij = (l_i·l_j)(r_i·r_j) − g_i·f_j − f_i·g_j."""
 
-    # left, right: (n, p) and (n, q): l and r
-    left: Tensor
-    right: Tensor
+    left: Tensor  # (n, p): l
+    right: Tensor  # (n, q): r
     correction: tuple[Tensor, Tensor] | None = None  # (n, s): g and f
 
     def between(self, other: Self) -> Tensor:
@@ -185,10 +184,7 @@ class ElementwiseProduct(Vectors):
     def diagonal(self) -> Tensor:
         """‖l_i‖² ‖r_i‖² − 2 g_i·f_i."""
         values = self.left.square().sum(dim=1) * self.right.square().sum(dim=1)
-        if self.correction is None:
-            return values
-        g, f = self.correction
-        return values - 2 * (g * f).sum(dim=1)
+        return values if self.correction is None else values - 2 * torch.mul(*self.correction).sum(dim=1)
 
     def row_sums(self) -> Tensor:
         """Without forming Q: Σ_j (l_i·l_j)(r_i·r_j) = l_iᵀ (Σ_j l_j r_jᵀ) r_i."""

@@ -13,26 +13,6 @@ from ciplearn.scm.quantiles import SimultaneousQuantiles
 from ciplearn.scm.report import Finding, FitReport
 from ciplearn.scm.variational import VariationalLatent
 
-__all__ = [
-    "Additive",
-    "AdditiveNoise",
-    "Categories",
-    "EstimatedModel",
-    "Finding",
-    "FitReport",
-    "GumbelMax",
-    "LocationScale",
-    "Log",
-    "Logit",
-    "Mechanism",
-    "MonotoneFlow",
-    "Multinomial",
-    "Scalar",
-    "SimultaneousQuantiles",
-    "StructuralCausalModel",
-    "Units",
-    "VariationalLatent",
-    "Vector",
-    "fit_scm",
-    "from_dowhy",
-]
+__all__ = ["EstimatedModel", "Finding", "FitReport", "StructuralCausalModel", "Units", "fit_scm", "from_dowhy"]
+__all__ += ["Additive", "AdditiveNoise", "GumbelMax", "LocationScale", "Log", "Logit", "Mechanism", "MonotoneFlow"]
+__all__ += ["Categories", "Multinomial", "Scalar", "SimultaneousQuantiles", "VariationalLatent", "Vector"]

@@ -193,10 +193,7 @@ def _not_finite(rows: Array) -> int:
 
 
 def linear_noise(
-    function: Callable[[Parents, Array], Array],
-    draw: Callable[[int, Generator], Array],
-    parents: Parents,
-    value: Array,
+    function: Callable[[Parents, Array], Array], draw: Callable[[int, Generator], Array], parents: Parents, value: Array
 ) -> tuple[Array, Array] | None:
     """Return the noise u = (v − m) / s behind each value, and s, if the equation is linear in its noise; else None."""
     n = value.shape[0]
@@ -245,8 +242,7 @@ def assemble(
         )
     for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
         graph.known(mapping, role)
-    missing = [node for node in graph.nodes if node not in equations]
-    if missing:
+    if missing := [node for node in graph.nodes if node not in equations]:
         raise InputError(
             f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
             f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
@@ -276,20 +272,16 @@ def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -
     if isinstance(equation, Mechanism):
         if noise is not None or inverse is not None:
             raise InputError(
-                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its entries in noise and "
-                "inverses."
+                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its noise and inverse."
             )
         return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
     if not callable(equation):
         raise InputTypeError(
-            f"The equation of {node} must be a function (p, u) -> values, got {equation!r}; pass for example "
-            "lambda p, u: u."
+            f"The equation of {node} must be a function of (p, u), got {equation!r}; pass for example lambda p, u: u."
         )
     if noise is None:
         raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
     if inverse is not None and not callable(inverse):
-        raise InputTypeError(
-            f"The inverse of {node} must be a function (p, value) -> noise, got {inverse!r}; pass one."
-        )
+        raise InputTypeError(f"The inverse of {node} must be a function of (p, value), got {inverse!r}; pass one.")
     inverse = equation.inverse if isinstance(equation, Additive) and inverse is None else inverse
     return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)

@@ -13,30 +13,19 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import ks_2samp
 
+from ciplearn.scm import report
 from ciplearn.scm.kinds import Array, Categories, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
 from ciplearn.scm.mechanism import FittedRoot, Mechanism, MechanismRecipe, NodeSample
 from ciplearn.scm.multinomial import Multinomial
 from ciplearn.scm.quantiles import SimultaneousQuantiles
-from ciplearn.scm.report import (
-    Alternative,
-    NodeFit,
-    NoiseTest,
-    independence_of_noise,
-    law_distance,
-    marginal_losses,
-    measure,
-    row_losses,
-    score,
-)
+from ciplearn.scm.report import NodeFit, NoiseTest, independence_of_noise, law_distance, marginal_losses
 from ciplearn.scm.smooth_ridge import CHOICE_ROWS
 from ciplearn.scm.variational import VariationalLatent
 
-# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger.
-STANDARD_ERRORS = 2.0
-
-# A mean loss that is larger than the best by this share at most is about as good, however certain the difference is.
-_CLOSE = 0.01
+# A mechanism is as good as the best if its mean loss is at most so many standard errors of the difference larger; one
+# that is larger by this share at most is about as good, however certain the difference is.
+STANDARD_ERRORS, _CLOSE = 2.0, 0.01
 
 # A node that its parents determine up to this share of its loss has no noise worth a test, only errors of regression.
 _NEGLIGIBLE = 0.02
@@ -47,20 +36,15 @@ _FEW_VALUES, _HEAVY = 50, 0.05
 # Mechanisms of about equal score are told apart where their imagined values differ by more, in spreads of the node.
 _DIFFERENT = 0.15
 
-# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero.
-_DIP, _LINE = 0.2, 0.5
-
-# Largest difference of distribution functions at which U and −U have the same law.
-_SYMMETRIC = 0.06
+# A scale whose lowest hundredth lies below this share of its median, and that no line explains, dips to zero. U and −U
+# have the same law up to this difference of distribution functions.
+_DIP, _LINE, _SYMMETRIC = 0.2, 0.5, 0.06
 
 # One row in so many scores mechanisms that were fitted to the others; more rows than these hardly choose better.
 _SCORED, _MOST_FITTED, _MOST_SCORED = 5, 20_000, 10_000
 
-# Rows that the mechanism makes for the report.
-_REPORT_ROWS = 5000
-
-# A node is a misfit, too, where the law that it makes is further than this from the observed one.
-_LARGEST_DISTANCE = 0.1
+# A node is a misfit, too, where the law that it makes, on so many rows, is further than this from the observed one.
+_REPORT_ROWS, _LARGEST_DISTANCE = 5000, 0.1
 
 
 @dataclass(frozen=True)
@@ -122,7 +106,8 @@ def _candidates(
 ) -> tuple[TriedMechanism, ...]:
     def tried(recipe: MechanismRecipe, number: str = "") -> TriedMechanism:
         mechanism = train.fitted(recipe, generator)
-        return TriedMechanism(recipe.label + number, recipe, mechanism, row_losses(mechanism, held_out, train.target))
+        losses = report.row_losses(mechanism, held_out, train.target)
+        return TriedMechanism(recipe.label + number, recipe, mechanism, losses)
 
     if recipes is not None:
         labels = [recipe.label for recipe in recipes]
@@ -217,9 +202,8 @@ Memory = dict[tuple[Any, ...], dict[str, NodeEstimate]]
 
 def estimate_root(sample: NodeSample) -> NodeEstimate:
     """A node without parents is what was seen."""
-    return NodeEstimate(
-        FittedRoot(sample.target), NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
-    )
+    fit = NodeFit(sample.node, "observed values", "none", float("nan"), distance=0.0)
+    return NodeEstimate(FittedRoot(sample.target), fit)
 
 
 def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None, generator: Generator) -> NodeEstimate:
@@ -230,7 +214,7 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     trial = None if sample.n <= CHOICE_ROWS else choice.chosen.mechanism
     mechanism = choice.chosen.recipe.fit(sample, generator, trial)
     reference = marginal_losses(held_out, train.target)
-    scores = {other.label: score(other.losses, reference, sample.kind) for other in choice.candidates}
+    scores = {other.label: report.score(other.losses, reference, sample.kind) for other in choice.candidates}
     some = sample.take(np.sort(generator.permutation(sample.n)[:_REPORT_ROWS]))
     made = mechanism.evaluate(some.values, mechanism.draw(some.n, generator))
     distance = law_distance(sample.kind, sample.node, some.target, made)
@@ -238,11 +222,11 @@ def estimate_node(sample: NodeSample, recipes: Sequence[MechanismRecipe] | None,
     fit = NodeFit(
         sample.node,
         label,
-        measure(sample.kind),
+        report.measure(sample.kind),
         scores[label],
         distance,
         choice.test.p_value,
-        tuple(Alternative(other.label, scores[other.label], other.behind(choice.best)) for other in choice.candidates),
+        tuple(report.Alternative(o.label, scores[o.label], o.behind(choice.best)) for o in choice.candidates),
         _misfit(sample.node, label, choice.test, distance),
         unclear,
         tie,
@@ -267,7 +251,7 @@ def estimate_latent(
         parents = {**sample.values, latent: law.draw(sample.n, generator)}
         made = decoded[child].evaluate(parents, decoded[child].draw(sample.n, generator))
         distance = law_distance(sample.kind, child, sample.target, made)
-        fit = NodeFit(child, recipe.label, measure(sample.kind), result, distance)
+        fit = NodeFit(child, recipe.label, report.measure(sample.kind), result, distance)
         estimates[child] = NodeEstimate(decoded[child], fit)
     return estimates
 

@@ -46,10 +46,8 @@ class EstimatedModel(StructuralCausalModel):
         up to its sign only, or mechanisms that fit about equally imagine different values. Each has a sentence.
     trustworthy : bool
         Whether there are neither: the data do not speak against the mechanisms. The graph may still be wrong.
-    choices : mapping from node to MechanismChoice
-        The mechanisms that were tried for each node, with their held-out losses.
-    memory : dict
-        What was fitted, for ``fit_scm(..., like=this)``.
+    choices, memory : mapping
+        The mechanisms that were tried for each node, with their losses; what ``fit_scm(..., like=this)`` reads.
 
     Examples
     --------
@@ -251,8 +249,7 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
         parents = tuple(sorted(graph.parents(node)))
         inner = model.causal_mechanism(node)
         needed = ("evaluate", "estimate_noise", "draw_noise_samples") if parents else ("draw_samples",)
-        lacking = [name for name in needed if not hasattr(inner, name)]
-        if lacking:
+        if lacking := [name for name in needed if not hasattr(inner, name)]:
             raise InputTypeError(
                 f"The mechanism of {node} cannot be inverted: {type(inner).__name__} has no {lacking[0]}; assign an "
                 "invertible mechanism such as an additive noise model, or estimate this model with fit_scm."

@@ -132,8 +132,7 @@ class _Table:
     def __init__(self, table: pd.DataFrame, plan: LatentPlan) -> None:
         self.kinds, self.plan, self.n = _kinds(table, plan.graph), plan, len(table)
         nodes = present_nodes(table, plan.graph, self.kinds, "table")
-        missing = [node for node in plan.graph.observed if node not in nodes]
-        if missing:
+        if missing := [node for node in plan.graph.observed if node not in nodes]:
             raise InputError(f"table lacks the column {missing[0]!r}; add it, or declare {missing[0]} latent.")
         if self.n < _MIN_ROWS:
             raise InputError(f"table has {self.n} rows; pass at least {_MIN_ROWS} to estimate mechanisms from.")
@@ -177,10 +176,7 @@ class _Table:
     def notes(self) -> Iterator[str]:
         for node, present in self.present.items():
             if lacking := int((~present).sum()):
-                yield (
-                    f"{node} is missing in {lacking} of {self.n} rows; its mechanism and those of its children leave "
-                    "them out."
-                )
+                yield f"{node} is missing in {lacking} of {self.n} rows, which it and its children are fitted without."
 
 
 def _kinds(table: Any, graph: CausalGraph) -> dict[str, Kind]:
@@ -234,8 +230,7 @@ def _recipes(
         given = asked.get(node)
         if node in decoded:
             raise InputError(
-                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]} "
-                "instead."
+                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]}."
             )
         if given is not None and not plan.graph.parents(node):
             raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")

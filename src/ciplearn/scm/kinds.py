@@ -225,13 +225,12 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputTypeError(
-            f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(..., "
-            "columns=[...])."
+            f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(...)."
         )
     columns_of = {node: kinds[node].columns(node) for node in graph.observed}
-    twice = [name for name in frame.columns[frame.columns.duplicated()] if any(name in c for c in columns_of.values())]
-    if twice:
-        raise InputError(f"{role} has two columns named {twice[0]!r}; drop or rename one of them.")
+    for name in frame.columns[frame.columns.duplicated()]:
+        if any(name in columns for columns in columns_of.values()):
+            raise InputError(f"{role} has two columns named {name!r}; drop or rename one of them.")
     missing = {node: [name for name in columns if name not in frame.columns] for node, columns in columns_of.items()}
     present = tuple(node for node in graph.observed if not missing[node])
     for node, columns in columns_of.items():
@@ -241,8 +240,7 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
             )
         if missing[node] and (below := sorted(graph.descendants(node) & set(present))):
             raise InputError(
-                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or declare {node} "
-                "latent."
+                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or make {node} latent."
             )
     return present
 
@@ -267,8 +265,7 @@ class Units:
     ----------
     values, noise : mapping from node to array
         What each node was, latent nodes included where that is clear, and the noise behind those that were asked for.
-    index : pandas Index
-        Of the rows.
+    index : pandas Index of the rows
     draws : int
         How many times each row stands here, each with noise of its own; the draws of one row stand together.
     exact : bool

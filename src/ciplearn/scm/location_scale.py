@@ -120,12 +120,8 @@ class Logit(Link):
 class AdditiveNoise(MechanismRecipe):
     """h(V) = m̂(pa) + U with m̂ a fitted regressor and U drawn from its residuals.
 
-    Parameters
-    ----------
-    regressor : scikit-learn regressor, optional
-        Cloned before it is fitted. Default: a smooth ridge regression, linear where there is no data.
-    link : Link
-        h; the identity by default. On a `Log` scale the noise is a factor.
+    ``regressor``: of scikit-learn, cloned before it is fitted; by default a smooth ridge regression, linear where there
+    is no data. ``link``: h, the identity by default; on a `Log` scale the noise is a factor.
 
     Examples
     --------
@@ -148,9 +144,7 @@ class AdditiveNoise(MechanismRecipe):
         """Fit the regressor and keep its residuals."""
         link = self.link
         if isinstance(sample.kind, Categories):
-            raise InputError(
-                f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for this node."
-            )
+            raise InputError(f"{sample.node} holds labels, which additive noise cannot make; use Multinomial for it.")
         link.check(sample.target, sample.node)
         target = link.forward(sample.target)
         if self.regressor is not None:
@@ -171,9 +165,8 @@ class LocationScale(MechanismRecipe):
     """h(V) = m̂(pa) + ŝ(pa) U with ŝ > 0 and U drawn from the standardised residuals.
 
     ŝ is a gamma regression of the absolute residuals with a log link; m̂ is then fitted again with the weights 1 / ŝ².
-    Each number of a vector has a scale of its own, and the residuals of a row stay together.
-
-    ``link``: h; the identity by default.
+    Each number of a vector has a scale of its own, and the residuals of a row stay together. ``link``: h; the identity
+    by default.
 
     Examples
     --------

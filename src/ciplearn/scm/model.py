@@ -183,17 +183,13 @@ class StructuralCausalModel:
     def do(self, interventions: Mapping[str, Any]) -> Self:
         """Action: return this model with the equations of some nodes replaced.
 
-        Parameters
-        ----------
-        interventions : mapping from node to value
-            A constant; one value per row, a Series by the labels of the rows; a function of the parents ``lambda p:
-            ...``, which also finds the node's own natural value under its name, so that ``lambda p: p["A"] + 1`` is a
-            shift; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
+        ``interventions`` map a node to a constant; one value per row, a Series by the labels of the rows; a function of
+        the parents ``lambda p: ...``, which also finds the node's own natural value under its name, so that ``lambda p:
+        p["A"] + 1`` is a shift; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
         """
         if not isinstance(interventions, Mapping):
             raise InputTypeError(
-                f"interventions must map nodes to values, got {type(interventions).__name__}; pass for example "
-                "{'A': 1.0}."
+                f"interventions must map nodes to values, got {type(interventions).__name__}; pass {{'A': 1.0}}, say."
             )
         world = copy.copy(self)
         nodes = self.graph.known(interventions, "interventions")

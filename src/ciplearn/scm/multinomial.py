@@ -67,8 +67,7 @@ class GumbelMax(Mechanism):
 
     def evaluate(self, parents: Parents, noise: Array) -> Array:
         """Return the label of the largest sum."""
-        scores = self.log_probabilities(parents, noise.shape[0]) + noise
-        return self.kind.labels[scores.argmax(axis=1)]
+        return self.kind.labels[(self.log_probabilities(parents, noise.shape[0]) + noise).argmax(axis=1)]
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
         """Many noises give the same label."""
@@ -115,12 +114,9 @@ class GumbelMax(Mechanism):
 class Multinomial(MechanismRecipe):
     """V = argmax_k (log p̂_k(pa) + G_k) with p̂ a fitted classifier and G standard Gumbel noise.
 
-    Parameters
-    ----------
-    classifier : scikit-learn classifier with predict_proba, optional
-        Cloned before it is fitted. Default: multinomial logistic regression on standardised parents.
-    smooth : bool
-        Without a classifier: whether log p̂ bends where the data do, instead of being linear in the parents.
+    ``classifier``: of scikit-learn, with predict_proba, cloned before it is fitted; by default multinomial logistic
+    regression on standardised parents. ``smooth``: whether log p̂ of the default bends where the data do, instead of
+    being linear in the parents.
 
     Examples
     --------

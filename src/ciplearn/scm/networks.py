@@ -152,12 +152,8 @@ class MonotoneFlow(MechanismRecipe):
     Unlike additive noise, spread and shape of the noise may depend on the parents. For a vector the flow is triangular:
     each number is increasing in its own noise given the numbers before it.
 
-    Parameters
-    ----------
-    transforms, bins, hidden : int
-        Layers of the flow, pieces of each spline, width of the two layers that read the parents.
-    epochs, batch_size, learning_rate
-        Of Adam.
+    ``transforms``, ``bins``, ``hidden``: layers of the flow, pieces of each spline, width of the two layers that read
+    the parents. The others are those of Adam.
 
     Examples
     --------

@@ -19,11 +19,9 @@ from ciplearn.scm.mechanism import LatentMechanism, Mechanism, Parents
 # A discrete law with more atoms than this is sampled, not enumerated.
 _MOST_ATOMS = 4096
 
-# Draws in all before rows that are still unexplained are given up: a few rare rows get millions each.
-_BUDGET = 100_000_000
-
-# Draws per round, which bounds memory.
-_ROUND = 1_000_000
+# Draws in all before rows that are still unexplained are given up, so that a few rare rows get millions each; and draws
+# per round, which bounds memory.
+_BUDGET, _ROUND = 100_000_000, 1_000_000
 
 # Noises whose images decide whether a value can be met by chance at all.
 _ATOM_PROBES = 256
@@ -153,8 +151,7 @@ def is_discrete(mechanism: Mechanism, parents: Parents, n: int, generator: Gener
 
 def refuse_impossible(node: str, met: Array) -> None:
     """Raise where some rows have no noise that explains them."""
-    missing = np.flatnonzero(~met)
-    if missing.size:
+    if (missing := np.flatnonzero(~met)).size:
         raise InputError(
             f"No noise of {node} reproduces its observed value in {missing.size} of {met.size} rows (first: row "
             f"{missing[0]}); these rows are impossible, or too rare to be met by chance, under this model: check the "
@@ -191,9 +188,7 @@ def draw_hidden(
     learned = {node: mechanism for node in hidden if isinstance(mechanism := mechanisms[node], LatentMechanism)}
     if 0 < len(learned) < len(hidden):
         other = next(node for node in hidden if node not in learned)
-        raise InputError(
-            f"{other} and {min(learned)} are both hidden, but only the latter has an encoder; give one to both."
-        )
+        raise InputError(f"{other} and {min(learned)} are hidden, but only the latter has an encoder; give both one.")
     if len(learned) == len(hidden):
         noise, repeated = {}, {node: np.repeat(array, draws, axis=0) for node, array in observed.items()}
         for node, mechanism in learned.items():

@@ -119,11 +119,8 @@ class ObservedLaw:
         gap = self.below[at] - self.upto[earlier]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(gap > 0, (ranks - self.upto[earlier]) / gap, 1.0).clip(0, 1)
-        return np.where(
-            ranks >= self.below[at],
-            self.values[at],
-            self.values[earlier] + share * (self.values[at] - self.values[earlier]),
-        )
+        between = self.values[earlier] + share * (self.values[at] - self.values[earlier])
+        return np.where(ranks >= self.below[at], self.values[at], between)
 
     def knots(self) -> Array:  # (k,)
         """Return ranks strictly between 0 and 1: the edges of values that many rows share, then an even grid."""
@@ -226,8 +223,7 @@ def _logistic(rows: Array, reached: Array, offset: float, near: Array, ridge: fl
         weights = np.maximum(p * (1 - p), 1e-4)
         curvature = (rows * weights[:, None]).T @ rows
         curvature[np.diag_indices_from(curvature)] += penalty
-        slope = rows.T @ (reached - p) - penalty * (solution - near)
-        step = np.linalg.solve(curvature, slope)
+        step = np.linalg.solve(curvature, rows.T @ (reached - p) - penalty * (solution - near))
         solution = solution + step
         # A step leaves an error of the order of its square.
         if np.abs(rows[:256] @ step).max() < _LAST_STEP:

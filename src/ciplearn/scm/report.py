@@ -31,11 +31,9 @@ _QUANTILES = (np.arange(40) + 0.5) / 40
 # Bumps of the regressions that predict noise, and the widths to choose from.
 _CENTRES, _WIDTHS = 40, (0.2, 1.0)
 
-# At most this share of right mechanisms fails the test of its noise.
-LEVEL = 0.05
-
-# A correlation that estimation alone may leave, and that hardly moves what is imagined.
-_IMMATERIAL = 0.1
+# At most this share of right mechanisms fails the test of its noise, and the correlation that is allowed: estimation
+# alone may leave it, and it hardly moves what is imagined.
+LEVEL, _IMMATERIAL = 0.05, 0.1
 
 # Fewer rows than this have no power.
 _LEAST_ROWS = 40
@@ -230,8 +228,7 @@ def independence_of_noise(
     seen, wanted = (_left_over(mechanism, sample, levels, generator) for sample in (train, held_out))
     if seen is None or wanted is None or held_out.n < _LEAST_ROWS:
         return NoiseTest()
-    features = train.smoother.features(seen, _WIDTHS, _CENTRES)
-    function, _ = features.regression(train.matrix, seen)
+    function, _ = train.smoother.features(seen, _WIDTHS, _CENTRES).regression(train.matrix, seen)
     products = _standard(function(held_out.matrix)) * _standard(wanted)
     noise = products.std(axis=0) / np.sqrt(held_out.n)
     correlation = products.mean(axis=0)

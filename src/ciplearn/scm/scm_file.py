@@ -33,24 +33,11 @@ from ciplearn.scm.model import StructuralCausalModel
 # What a formula may call, under its name in numpy -> number of arguments.
 _FUNCTIONS = dict.fromkeys(["abs", "cos", "exp", "floor", "log", "round", "sign", "sin", "sqrt", "tan", "tanh"], 1)
 _FUNCTIONS |= {"maximum": 2, "minimum": 2, "where": 3}
-_ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.Pow: np.power,
-    ast.Mod: np.mod,
-    ast.USub: np.negative,
-    ast.UAdd: np.positive,
-}
-_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_Signs = dict[type[ast.AST], Callable[..., Any]]
+_ARITHMETIC: _Signs = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
+_ARITHMETIC |= {ast.Pow: np.power, ast.Mod: np.mod, ast.USub: np.negative, ast.UAdd: np.positive}
+_COMPARISONS: _Signs = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+_COMPARISONS |= {ast.Eq: operator.eq, ast.NotEq: operator.ne}
 
 # Values by name -> value.
 _Function = Callable[[Mapping[str, Any]], Any]
@@ -245,8 +232,7 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
         return _from_formulas(path, graph)
     if not run_code:
         raise InputError(
-            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write formulas "
-            "in YAML."
+            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write YAML."
         )
     try:
         names = runpy.run_path(str(path))
@@ -257,35 +243,28 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
     scm = names.get("scm")
     if not isinstance(scm, StructuralCausalModel):
         raise InputError(f"{path} must set scm to a StructuralCausalModel, got {type(scm).__name__}; assign it.")
-    lost = [node for node in graph.observed if node not in scm.graph.nodes]
-    if lost:
+    if lost := [node for node in graph.observed if node not in scm.graph.nodes]:
         raise InputError(f"The causal model of {path} lacks the node {lost[0]!r} of the predictor's graph; add it.")
     return scm
 
 
 def _from_formulas(path: Path, graph: CausalGraph) -> StructuralCausalModel:
     content = read_mapping(path)
-    unknown = [key for key in content if key not in _SECTIONS]
-    if unknown:
+    if unknown := [key for key in content if key not in _SECTIONS]:
         raise InputError(f"{path} has the unknown entry {unknown[0]!r}; known are {', '.join(_SECTIONS)}.")
     parts = {section: content.get(section) or {} for section in _SECTIONS}
     for section, entries in parts.items():
         if not isinstance(entries, dict):
-            raise InputError(
-                f"{section} in {path} must map nodes to text, got {entries!r}; write lines such as 'A: u'."
-            )
+            raise InputError(f"{section} in {path} must map nodes to text, got {entries!r}; write lines like 'A: u'.")
         graph.known(entries, section)
     written, noise, categories, inverses = parts.values()
     # Formulas first: text that is code is named for what it is.
     equations = {node: _function(path, graph, node, text, "equation") for node, text in written.items()}
-    absent = [node for node in graph.nodes if node not in equations]
-    if absent:
+    if absent := [node for node in graph.nodes if node not in equations]:
         raise InputError(f"{path} has no equation for {absent[0]!r}; write one for every node, latent ones too.")
     for node, labels in categories.items():
         if not isinstance(labels, list) or not all(isinstance(label, str | int | float) for label in labels):
-            raise InputError(
-                f"The categories of {node} in {path} must be a list of labels, got {labels!r}; write [a, b]."
-            )
+            raise InputError(f"The categories of {node} in {path} must be a list of labels, got {labels!r}; write one.")
     model = StructuralCausalModel(
         graph,
         equations=equations,

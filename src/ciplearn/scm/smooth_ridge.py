@@ -167,8 +167,7 @@ class RidgeSystem:
     def solve(self, target: Array, ridge: int) -> tuple[Array, Array]:  # (n, k) -> (p, k), (k,)
         """Return coefficients and intercepts under one of the ridges."""
         rows, middle = self._centred(target)
-        along = self._regressions.inverse[:, ridge, None].numpy() * (self._scores.T @ rows)
-        coefficients = self._vectors @ along
+        coefficients = self._vectors @ (self._regressions.inverse[:, ridge, None].numpy() * (self._scores.T @ rows))
         return coefficients, middle - self._centre @ coefficients
 
     def best_ridge(self, target: Array) -> tuple[int, Array]:  # (n, k) -> number of the ridge, (n, k)

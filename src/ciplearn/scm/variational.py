@@ -24,6 +24,8 @@ from ciplearn.scm.report import crps_of_draws, marginal_losses, score
 # Draws from the prior that a score averages over.
 _SCORE_DRAWS = 50
 
+_Samples = Mapping[str, NodeSample]
+
 
 @dataclass(frozen=True)
 class VariationalLatent:
@@ -35,14 +37,8 @@ class VariationalLatent:
     Kullback–Leibler divergence between the encoder's Gaussian and the prior. The defaults are the paper's. Nothing in
     the data singles out one latent law: what such a model says about counterfactuals rests on its form.
 
-    Parameters
-    ----------
-    size : int
-        Numbers in H.
-    hidden : int
-        Width of the one tanh layer in the encoder and in each decoder.
-    epochs, batch_size, learning_rate
-        Of Adam. Training ends before ``epochs`` once it no longer helps rows that are held out.
+    ``size``: numbers in H. ``hidden``: width of the one tanh layer in the encoder and in each decoder. The others are
+    those of Adam; training ends before ``epochs`` once it no longer helps rows that are held out.
 
     Examples
     --------
@@ -73,11 +69,7 @@ class VariationalLatent:
         return f"variational latent, {self.size} numbers"
 
     def fit(
-        self,
-        latent: str,
-        children: Mapping[str, NodeSample],
-        generator: Generator,
-        held_out: Mapping[str, NodeSample] | None = None,
+        self, latent: str, children: _Samples, generator: Generator, held_out: _Samples | None = None
     ) -> tuple[LatentMechanism, dict[str, Mechanism], VariationalLatent]:
         """Fit encoder and decoders together; the samples' parents are the observed ones.
 
@@ -120,7 +112,7 @@ class VariationalLatent:
 class _AutoencoderTraining:
     """What one autoencoder is trained on."""
 
-    def __init__(self, children: Mapping[str, NodeSample], recipe: VariationalLatent) -> None:
+    def __init__(self, children: _Samples, recipe: VariationalLatent) -> None:
         self.children, self.recipe, values = children, recipe, _values(children)
         self.design = Design(tuple(values), next(iter(children.values())).kinds)
         self.scaler = Scaler.of(self.design(values))
@@ -137,7 +129,7 @@ class _AutoencoderTraining:
             networks[f"decoder {number}"] = tanh_network(sample.design.width + size, hidden, outputs)
         return networks
 
-    def tensors(self, children: Mapping[str, NodeSample]) -> list[Tensor]:
+    def tensors(self, children: _Samples) -> list[Tensor]:
         parts = [self.scaler.tensor(self.design(_values(children)))]
         for child, sample in children.items():
             parts.append(self.inputs[child].tensor(sample.matrix))
@@ -150,8 +142,7 @@ class _AutoencoderTraining:
     def loss(self, networks: nn.ModuleDict, batch: list[Tensor], generator: torch.Generator) -> Tensor:
         """Return reconstruction error plus KL(q ‖ N(0, I)), means over the batch."""
         mean, log_variance = networks["encoder"](batch[0]).chunk(2, dim=1)
-        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
-        h = mean + (log_variance / 2).exp() * noise
+        h = mean + (log_variance / 2).exp() * torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
         total = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean()
         for number, sample in enumerate(self.children.values()):
             inputs, target = batch[1 + 2 * number], batch[2 + 2 * number]
@@ -248,7 +239,7 @@ class Unscaled:
         return mean, np.ones_like(mean)
 
 
-def _values(children: Mapping[str, NodeSample]) -> dict[str, Array]:
+def _values(children: _Samples) -> dict[str, Array]:
     """The children and their observed parents."""
     nodes = [*children, *(parent for sample in children.values() for parent in sample.parents)]
     values = {name: array for sample in children.values() for name, array in sample.values.items()}
