@@ -134,6 +134,11 @@ class Audit:
         return {name: Predictor(model, self.method, self.inputs) for name, model in models.items()}
 
     @property
+    def models(self) -> dict[str, Any]:
+        """The same, as they were passed."""
+        return {name: predictor.model for name, predictor in self.predictors.items()}
+
+    @property
     def before(self) -> Beside | None:
         """What the predictor is compared with, if anything."""
         return next(iter(self.beside.values()), None)
@@ -152,9 +157,12 @@ class Audit:
     @cached_property
     def unit(self) -> Unit:
         """How amounts of a prediction are written: in points, or on the scale of the outcome's standard deviation."""
-        if self.is_classifier:
-            return Unit(probability=True)
-        return Unit(False, float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std()))
+        return Unit(self.is_classifier, 1.0 if self.is_classifier else self.deviation)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of an outcome of numbers."""
+        return float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std())
 
     @property
     def limit(self) -> float:
