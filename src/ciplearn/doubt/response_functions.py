@@ -66,9 +66,8 @@ class DiscreteLaw:
     def number(self, node: str, level: Any, role: str) -> int:
         """Return the number of a level, or say which levels there are."""
         levels = self.levels[node]
-        for number, held in enumerate(levels):
-            if held == level:
-                return number
+        if level in levels:
+            return levels.index(level)
         shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
         raise InputError(
             f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."

@@ -47,10 +47,8 @@ class GroupScores:
         ``fpr`` and ``fnr``, the share of positive decisions among negative outcomes and of negative decisions among
         positive ones; ``calibration``, mean prediction minus mean outcome; ``error``, the share of wrong decisions, or
         the mean squared error where nothing is decided. NaN where a group does not tell.
-    threshold : float or None
-        Above it a decision is positive.
-    positive : str or None
-        The outcome that counts as positive.
+    threshold, positive
+        Above which number a decision is positive, and the outcome that counts as positive; None where there is none.
 
     Examples
     --------
@@ -88,11 +86,8 @@ def group_scores(
 
     Parameters
     ----------
-    model
-        A model, or a mapping of names to models.
-    rows : DataFrame
-        Rows that the model was not trained on, outcome included.
-    outcome : str
+    model, rows, outcome
+        A model, or a mapping of names to models, and rows that it was not trained on, outcome included.
     groups : column or list of columns
         Each level is a group, however few rows it has; numbers with many values are cut into four bands of equal size;
         rows without a value are a group of their own.
@@ -106,8 +101,7 @@ def group_scores(
     --------
     >>> from ciplearn import datasets, group_scores
     >>> people = datasets.applicants().sample(300, random_state=0)
-    >>> scores = group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex"])
-    >>> sorted(scores.table["group"])
+    >>> sorted(group_scores(lambda frame: 2 * frame["training"], people, "income", ["sex"]).table["group"])
     ['f', 'm']
     """
     names = names_of(groups, "groups")
@@ -176,9 +170,7 @@ class _Task:
 
     def decided(self, inside: Array) -> Array:  # (rows inside,)
         """The decisions in a group, as zeros and ones."""
-        if self.threshold is None:
-            return np.zeros(0)
-        return (self.scores[inside] > self.threshold).astype(np.float64)
+        return np.zeros(0) if self.threshold is None else (self.scores[inside] > self.threshold).astype(np.float64)
 
     def measures(self, inside: Array, highest: Array | None, generator: np.random.Generator) -> dict[str, Interval]:
         """Measure a group; ``highest`` holds the decisions in the group with most positive ones, if it is another."""

@@ -53,17 +53,14 @@ class IndependenceTest:
 
     Attributes
     ----------
-    p_value : float
-        How often a statistic this large comes about under independence; NaN where that cannot be judged.
-    statistic : float
-        The kernel statistic itself; comparable only between tests on the same rows.
-    conditional : bool
-        Whether there was anything to condition on.
+    p_value, statistic
+        How often a statistic this large comes about under independence, NaN where that cannot be judged; and the
+        statistic itself, comparable only between tests on the same rows.
     detectable : float
         The smallest partial correlation, between the leading features of the two sides, that the test would have found
         with probability 0.8; NaN where there is none.
-    obstacle : str
-        Why the independence cannot be judged; empty where it can.
+    conditional, obstacle
+        Whether there was anything to condition on; why the independence cannot be judged, empty where it can.
 
     Examples
     --------
@@ -97,10 +94,8 @@ class IndependenceTest:
         what = "conditional independence" if self.conditional else "independence"
         verdict = "is not rejected at the 5 % level, which is no proof of it"
         if not math.isnan(self.detectable):
-            verdict += (
-                f": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
-                f"{self.detectable:.2g}"
-            )
+            verdict += ": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
+            verdict += f"{self.detectable:.2g}"
         if self.rejects:
             if_seen = " when the conditioning variables are known" if self.conditional else ""
             verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{if_seen}"
@@ -143,9 +138,8 @@ def independence_test(
         Predictions: numbers, several outputs, or labels.
     right, given : frame, series or array
         R and S. Columns that do not hold numbers are categories.
-    n_bootstrap, max_rows : int
+    n_bootstrap, max_rows, random_state
         More rows than ``max_rows`` are sampled down: cost and memory are linear in their number.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -214,10 +208,9 @@ class PreparedTest:
         n, conditional = self.left.n, self.given is not None
         if n < MIN_ROWS:
             raise InputError(f"A test needs at least {MIN_ROWS} rows, got {n}; pass more held-out rows.")
-        context = None if self.given is None else self.given.given
         if self.left.is_constant or self.right.is_constant:
             return IndependenceTest(1.0, 0.0, conditional, n, n_bootstrap)
-        if any(side is not None and side.rounded for side in (self.left, self.right, context)):
+        if any(side.rounded for side in (self.left, self.right, *(() if self.given is None else [self.given.given]))):
             obstacle = "a column varies by no more than rounding; subtract its offset before it is saved"
             return IndependenceTest(math.nan, math.nan, conditional, n, n_bootstrap, obstacle=obstacle)
         if self.given is None or self.given.given.is_constant:

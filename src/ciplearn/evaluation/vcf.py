@@ -88,16 +88,15 @@ def variance_of_counterfactuals(
     n_points, n_interventions : int
         d and k. With fewer rows than d, all rows are points. Where the rows hold at most k distinct values of A, each
         point gets all of them, weighted by their shares.
-    random_state : int, Generator, RandomState or None
     context : list of names, optional
         W. By default a point is known by its whole row: all columns that are passed, the outcome too if it is there.
         The paper's VCF conditions on the context of the criterion; what W leaves open is then drawn.
     interventions : optional
         None takes whole rows of A from ``rows``: its joint marginal law. A frame or list of values is a grid that every
         point gets; a function ``(n, generator) -> frame`` is a law of your own.
-    inputs : list of columns, optional
-        What the model is shown. Default: the columns it remembers from its fit, or else all.
-    method : "predict" or "predict_proba", optional
+    inputs, method, random_state
+        The columns that the model is shown, by default those it remembers from its fit, or else all; ``"predict"`` or
+        ``"predict_proba"``; and a seed, a Generator, a RandomState or None.
     n_draws : int, optional
         Draws of the noise per point where a point does not determine what an input depends on; 100 by default.
     reference : DataFrame, optional
