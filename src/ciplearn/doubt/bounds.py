@@ -30,12 +30,8 @@ from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, Values, conditionals, minimiser
 
-# Pairs of worlds that are still summed in seconds.
-_MOST_PAIRS = 1_000_000
-
-# A node in the factual world (False) or in the imagined one (True).
-Copy = tuple[str, bool]
-
+_MOST_PAIRS = 1_000_000  # pairs of worlds that are still summed in seconds
+Copy = tuple[str, bool]  # a node in the factual world (False) or in the imagined one (True)
 _TOLERANCE, _ROUNDS = 1e-7, 20
 # Programs over several components have a row for nearly every variable: these still take seconds.
 _MOST_JOINT_VARIABLES = 5_000

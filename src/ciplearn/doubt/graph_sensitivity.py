@@ -34,15 +34,9 @@ from ciplearn.scm.estimated_model import EstimatedModel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
-_ROWS_WITH_HIDDEN_CAUSES = 1000
-
-# Graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped.
-_AT_ONCE = 4
-
-# Of a larger class, one member per set of parents that the protected nodes may have is compared.
-_MOST_MEMBERS = 200
-
+_ROWS_WITH_HIDDEN_CAUSES = 1000  # laws of hidden causes are learnt by gradient steps, whose cost grows with the rows
+_AT_ONCE = 4  # graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped
+_MOST_MEMBERS = 200  # of a larger class, one member per set of parents that the protected nodes may have is compared
 _DRAWN = "as drawn"
 _LEFT_OUT = "not among the graphs that were asked about"
 _BARS = 15

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = (-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6)
-
-# Draws of a covariate from its own law, over which its part in a node is averaged.
-_DRAWS = 20
-
+_DRAWS = 20  # draws of a covariate from its own law, over which its part in a node is averaged
 Array = np.ndarray[Any, Any]
 
 
@@ -187,11 +184,9 @@ def hidden_confounding(
     graph.known_observed((protected,), "protected")
     graph, drawn = _without_hidden_causes(graph)
     rho = [finite(value, "A correlation") for value in several(rho, "rho")]
-    for value in rho:
-        if not -1 < value < 1:
-            raise InputError(
-                f"A correlation lies strictly between -1 and 1, got {value!r}; pass for example rho=[0.3]."
-            )
+    beyond = next((value for value in rho if not -1 < value < 1), None)
+    if beyond is not None:
+        raise InputError(f"A correlation lies strictly between -1 and 1, got {beyond!r}; pass for example rho=[0.3].")
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)

@@ -29,13 +29,9 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
 
-# Variables of a program that still takes seconds.
-MOST_VARIABLES = 100_000
-
+MOST_VARIABLES = 100_000  # variables of a program that still takes seconds
 Values = tuple[int, ...]  # one level number per node
-
-# Value of a node where its parents have these values.
-Response = tuple[str, Values, int]
+Response = tuple[str, Values, int]  # value of a node where its parents have these values
 
 
 @dataclass(frozen=True)

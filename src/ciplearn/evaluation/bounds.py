@@ -46,9 +46,7 @@ from ciplearn.scm.kinds import Array
 
 FEWEST_ROWS = 50
 _FOLDS, _LANDMARKS = 3, 150
-
-# Values of A that each row's regressions are averaged over.
-_INTERVENTIONS = 50
+_INTERVENTIONS = 50  # values of A that each row's regressions are averaged over
 
 # Inverse penalties of the classifier of pairs that are tried, and shuffled pairs per seen one.
 _STRENGTHS, _SHUFFLES = (0.1, 10.0, 1000.0), 2
@@ -56,12 +54,8 @@ _STRENGTHS, _SHUFFLES = (0.1, 10.0, 1000.0), 2
 # Below this share of rows that the weights are worth, a bound rests on a handful of them; above this share of pairs of
 # A and S that no row is near, it rests on regressions beyond their data.
 _LITTLE_OVERLAP, _MANY_OUTSIDE = 0.05, 0.25
-
-# Pairs whose place relative to the data is looked up.
-_PAIRS = 5000
-
-# A share of the variance of predictions that regressions cannot tell from none.
-_NEXT_TO_NOTHING = 1e-3
+_PAIRS = 5000  # pairs whose place relative to the data is looked up
+_NEXT_TO_NOTHING = 1e-3  # a share of the variance of predictions that regressions cannot tell from none
 
 
 @dataclass(frozen=True, eq=False)

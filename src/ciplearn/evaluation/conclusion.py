@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from ciplearn.evaluation.effects import PairedEffects
 
 PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
-
-# A predictor that explains less than this of what a constant leaves open is of no use.
-OF_USE = 0.01
+OF_USE = 0.01  # a predictor that explains less than this of what a constant leaves open is of no use
 
 # By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
 _PROBABILITY, _DEVIATIONS = 0.05, 0.1

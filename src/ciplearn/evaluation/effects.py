@@ -26,7 +26,6 @@ from ciplearn.scm.kinds import Array
 
 # A prediction counts as moved by more than this: of a probability, or of the standard deviation of other predictions.
 _MOVED_PROBABILITY, _MOVED_DEVIATIONS = 0.05, 0.1
-
 _MEASURES = ("effect", "moved", "flips", "flips_at_equal_rate")
 
 

@@ -28,9 +28,7 @@ from ciplearn.evaluation.scores import (
 )
 from ciplearn.scm.kinds import Array
 
-# Groups that a number with many values is cut into.
-_BANDS = 4
-
+_BANDS = 4  # groups that a number with many values is cut into
 MEASURES = ("positive_rate", "ratio", "auc", "fpr", "fnr", "calibration", "error")
 
 

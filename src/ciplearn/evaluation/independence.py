@@ -21,9 +21,7 @@ from ciplearn.kernels.ridge import eigh
 
 N_BOOTSTRAP, _MOST_RESAMPLES = 999, 1_000_000
 MIN_ROWS, MAX_ROWS = 20, 20_000
-
-# Bootstrap signs held at a time are rows times this.
-_BLOCK = 256
+_BLOCK = 256  # bootstrap signs held at a time are rows times this
 
 # The product of two biases that is left, in units of the product that the second half of the rows took away: one where
 # bias falls like 1 / n, six where it falls like n^(−1/2).
@@ -38,12 +36,9 @@ _BIAS = (
     "may have made it"
 )
 
-# A dependence is called detectable if it is found with this probability.
-_POWER = 0.8
+_POWER = 0.8  # a dependence is called detectable if it is found with this probability
 _CORRELATIONS = tuple(float(rho) for rho in np.round(np.geomspace(0.005, 0.995, 160), 4))
-
-# Directions of a feature space that carry less than this share of its variance are left out.
-_NEGLIGIBLE = 2e-3
+_NEGLIGIBLE = 2e-3  # directions of a feature space that carry less than this share of its variance are left out
 _DIRECTIONS, _WEIGHTS = 10, 6
 
 

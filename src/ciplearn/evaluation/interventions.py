@@ -29,18 +29,13 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array
 
-# Quantiles that stand for a number with many values.
-_QUANTILES = (0.1, 0.5, 0.9)
-
-# Neighbours are looked up among at most this many reference rows.
-MAX_REFERENCE = 5000
+_QUANTILES = (0.1, 0.5, 0.9)  # quantiles that stand for a number with many values
+MAX_REFERENCE = 5000  # neighbours are looked up among at most this many reference rows
 
 # Up to this many columns of the table neighbours are looked up in a tree; beyond, where trees do not prune, blocks of
 # all distances are formed, small enough for a processor's cache. A label is one column: its zeros and ones prune well.
 _TREE_COLUMNS, _BLOCK = 8, 32
-
-# The share of reference rows that the rule itself would call outside.
-TAIL = 0.01
+TAIL = 0.01  # the share of reference rows that the rule itself would call outside
 
 
 @dataclass(frozen=True, eq=False)

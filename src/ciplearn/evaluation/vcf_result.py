@@ -13,8 +13,7 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.scm import Finding
 
-# From this share of rows on, the result says that it matters.
-_NOTABLE = 0.05
+_NOTABLE = 0.05  # from this share of rows on, the result says that it matters
 
 
 def whose(model_based: bool) -> str:

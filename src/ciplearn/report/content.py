@@ -24,7 +24,6 @@ from ciplearn.report.charts import Dot
 from ciplearn.report.sections import Individual, asked_about, in_short, scores_by_group
 
 _MOST_INDIVIDUALS = 6
-
 PROFILES = ("decision", "bias-audit", "model-card")
 
 
@@ -163,8 +162,8 @@ class Report:
         outputs, outcome = list(self.audit.vcf.per_output), self.audit.verdict.outcome
         if not self.audit.is_classifier:
             return outcome
-        several = f"the probabilities of {outcome}"
-        return several if len(outputs) > 1 else f"the probability of {outcome} = {outputs[0]}"
+        many = f"the probabilities of {outcome}"
+        return many if len(outputs) > 1 else f"the probability of {outcome} = {outputs[0]}"
 
     @property
     def question(self) -> str:

@@ -32,8 +32,7 @@ from ciplearn.scm.kinds import Array
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
 
-# Changes of the graph that are shown.
-_MOST_CHANGES = 8
+_MOST_CHANGES = 8  # changes of the graph that are shown
 
 # In words, as a bar, its typical difference, whether data refute it, and whether the verdict is another.
 _Change = tuple[str, Markup, str, bool, bool]
@@ -179,8 +178,7 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], 
     return tuple(changes), strip.axis(report.unit.factor)
 
 
-# A score of fewer rows says little.
-FEW_ROWS = 30
+FEW_ROWS = 30  # a score of fewer rows says little
 
 # The rules of the law allow to leave out categories with less than this share of the rows; here they are marked.
 SMALL_SHARE = 0.02
