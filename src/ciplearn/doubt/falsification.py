@@ -37,10 +37,10 @@ Array = np.ndarray[Any, Any]
 # Resamples per statement, so that Holm's smallest level is well above the smallest p that they can give.
 _RESAMPLES = 40
 _STRONG = 0.5  # a partial correlation that a test must be able to see for its silence to say anything
-_LOOKED_AT = 3  # of a graph among many: statements that are tested, rows that they are tested on, and the level
-_TESTED_ROWS = 2000
-_LEVEL = 0.05
 _UNTESTED = "left untested"
+
+# Of a graph among many: statements that are tested, rows that they are tested on, and the level.
+_LOOKED_AT, _TESTED_ROWS, _LEVEL = 3, 2000, 0.05
 
 
 @dataclass(frozen=True, eq=False)

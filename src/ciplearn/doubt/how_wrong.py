@@ -46,6 +46,8 @@ def how_wrong(
 ) -> dict[str, Any]:
     """Ask `falsify`, `hidden_confounding`, `mechanism_sensitivity` and `sensitivity` about one finished predictor.
 
+    An answer, which prints itself, stands under its question; a check that cannot be asked answers with the reason.
+
     Parameters
     ----------
     model, verdict, table
@@ -61,11 +63,6 @@ def how_wrong(
     limit : int
         Other graphs to ask about at most, those that matter most first; the other checks do work in proportion. What is
         left out is said.
-
-    Returns
-    -------
-    dict from question to answer
-        An answer prints itself; a check that cannot be asked here answers with the reason.
 
     Examples
     --------
@@ -196,9 +193,8 @@ def mechanism_sensitivity(
     2
     """
     if not isinstance(scm, EstimatedModel):
-        raise InputTypeError(
-            f"scm must be a model of fit_scm, got {type(scm).__name__}; nothing is open in a known one."
-        )
+        received = type(scm).__name__
+        raise InputTypeError(f"scm must be a model of fit_scm, got {received}; nothing is open in a known one.")
     variants = [("", "as chosen", scm)]
     tried = {fit.node for fit in scm.report.nodes if len(fit.alternatives) > 1}
     for node in scm.graph.topological_order():

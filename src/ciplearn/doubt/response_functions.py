@@ -105,10 +105,7 @@ def _shares(rows: pd.DataFrame, nodes: Sequence[str]) -> pd.Series:
 
 def _checked(law: pd.Series, nodes: Sequence[str]) -> np.ndarray:
     if None in law.index.names:
-        raise InputError(
-            "The index of probabilities has no names; name its levels after the observed nodes, for example with "
-            "rename_axis()."
-        )
+        raise InputError("The index of probabilities has no names; name its levels after the nodes with rename_axis().")
     _has_all(law.index.names, nodes, "index level")
     values = law.to_numpy(dtype=float)
     if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1.0) > 1e-6:

@@ -105,10 +105,8 @@ class Probabilities:
         elif answer.ndim == 2 and answer.shape[1] == len(self.classes_):
             table = answer[:, self._columns]
         else:
-            kind, n = _described(answer), len(self.classes_)
-            raise InputError(
-                f"{self.name} returned {kind}, and the outcome has {n} labels; return one probability per label."
-            )
+            kind = f"{_described(answer)}, and the outcome has {len(self.classes_)} labels"
+            raise InputError(f"{self.name} returned {kind}; return one probability per label.")
         return np.clip(table, 0.0, 1.0)
 
 

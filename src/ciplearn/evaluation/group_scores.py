@@ -181,8 +181,8 @@ class _Task:
             return measured | {"error": (float(squares.mean()), *bootstrap_interval(squares, generator, (0.0, np.inf)))}
         positive = truth > self.cut
         rates = {"positive_rate": decided, "fpr": decided[~positive], "fnr": 1 - decided[positive]}
-        rates["error"] = (decided > 0) != positive
-        measured |= {name: _share(values) for name, values in rates.items()}
+        rates["error"] = ((decided > 0) != positive).astype(np.float64)
+        measured |= {name: (float(each.mean()), *share_interval(each)) for name, each in rates.items() if each.size}
         return measured | {"ratio": _ratio(decided, highest), "auc": auc(scores, positive)}
 
 
@@ -220,18 +220,11 @@ def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[t
     return cells
 
 
-def _share(values: Array) -> Interval:
-    numbers = np.asarray(values, dtype=np.float64)
-    return (float(numbers.mean()), *share_interval(numbers)) if values.size else UNKNOWN_INTERVAL
-
-
 def _ratio(decided: Array, highest: Array | None) -> Interval:
     """A share over another: normal on the scale of logarithms, with half a case added to both for its error."""
     top = float((decided if highest is None else highest).mean())
-    if top == 0:
-        return UNKNOWN_INTERVAL
-    if highest is None:
-        return 1.0, 1.0, 1.0
+    if top == 0 or highest is None:
+        return UNKNOWN_INTERVAL if top == 0 else (1.0, 1.0, 1.0)
     value = float(decided.mean()) / top
     counts = [(each.size + 1, float(each.sum()) + 0.5) for each in (decided, highest)]
     here, there = (math.log(cases / n) for n, cases in counts)

@@ -129,10 +129,8 @@ def independence_test(
 
     Parameters
     ----------
-    y_hat : array, series or frame
-        Predictions: numbers, several outputs, or labels.
-    right, given : frame, series or array
-        R and S. Columns that do not hold numbers are categories.
+    y_hat, right, given : frame, series or array
+        Ŷ, of one output or several, R and S. Columns that do not hold numbers are categories.
     n_bootstrap, max_rows, random_state
         More rows than ``max_rows`` are sampled down: cost and memory are linear in their number.
 
@@ -222,13 +220,11 @@ class PreparedTest:
 
     def _by_permutation(self, n_bootstrap: int, generator: np.random.Generator) -> _Resampled:
         """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
-        f, g = (directions(side, generator) for side in (self.left, self.right))
+        n, (f, g) = self.left.n, (directions(side, generator) for side in (self.left, self.right))
         # One order at a time: all together they would fill the memory.
-        orders = (
-            generator.permutation(self.left.n) if place else np.arange(self.left.n) for place in range(1 + n_bootstrap)
-        )
-        sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / self.left.n
-        return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / self.left.n)
+        orders = (generator.permutation(n) if place else np.arange(n) for place in range(1 + n_bootstrap))
+        sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / n
+        return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / n)
 
 
 @dataclass(frozen=True)
@@ -242,9 +238,8 @@ class _Resampled:
 
     @classmethod
     def of(cls, found: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)
-        return cls(
-            float(found.square().sum()), resampled.square().sum(dim=0), 2 * push @ resampled, float(push.square().sum())
-        )
+        null = resampled.square().sum(dim=0)
+        return cls(float(found.square().sum()), null, 2 * push @ resampled, float(push.square().sum()))
 
     @property
     def p_value(self) -> float:

@@ -129,10 +129,7 @@ def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     if isinstance(given, pd.DataFrame):
         missing = [column for column in columns if column not in given.columns]
         if missing:
-            raise InputError(
-                f"interventions lacks the protected column {missing[0]!r}; pass a frame with columns "
-                f"{', '.join(columns)}."
-            )
+            raise InputError(f"interventions lacks the protected column {missing[0]!r}; add it to the frame.")
         return given[list(columns)].reset_index(drop=True)
     if isinstance(given, str) or not np.iterable(given):
         raise InputTypeError(
@@ -143,9 +140,7 @@ def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
         return pd.DataFrame({columns[0]: list(given)})
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] != len(columns):
-        raise InputError(
-            f"interventions must say a value for each of {', '.join(columns)}; pass a frame with these columns."
-        )
+        raise InputError(f"interventions must say a value for each of {', '.join(columns)}; pass a frame with these.")
     return pd.DataFrame(array, columns=list(columns))
 
 

@@ -103,16 +103,13 @@ class Report:
         absent = [name for name in groups if name not in self.rows.columns]
         if absent:
             columns = ", ".join(map(str, self.rows.columns))
-            raise InputError(
-                f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of {columns}."
-            )
+            asked = f"Groups were asked for by {absent[0]!r}, which is no column of the rows"
+            raise InputError(f"{asked}; name one of {columns}.")
         labels, index = several(() if self.individuals is None else self.individuals, "individuals"), self.rows.index
         strangers = [label for label in labels if not isinstance(label, Hashable) or label not in index]
         if strangers:
-            raise InputError(
-                f"Row {strangers[0]!r} is not among the {len(index)} audited rows; name one of these, such as "
-                f"{index[0]!r}."
-            )
+            stranger = f"Row {strangers[0]!r} is not among the {len(index)} audited rows"
+            raise InputError(f"{stranger}; name one of these, such as {index[0]!r}.")
 
     @property
     def rows(self) -> pd.DataFrame:

@@ -134,9 +134,8 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
-        sentence += (
-            f", and it passes the limit of {amount(report.audit.limit)} at {decimal(min(crossings, key=abs), 2)}"
-        )
+        passed = decimal(min(crossings, key=abs), 2)
+        sentence += f", and it passes the limit of {amount(report.audit.limit)} at {passed}"
     if len(answer.benchmarks):
         strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"
