@@ -307,3 +307,11 @@ def test_a_sample_holds_every_label():
     assert set(sample["t"].dropna()) == {"rare", "common"}
     assert len(sample) <= 22
     assert sample["t"].isna().any()
+
+
+def test_the_models_that_are_compared_and_the_deviation_of_the_outcome_can_be_asked_for(rows):
+    model, other = (lambda frame: frame["L"]), (lambda frame: frame["S"])
+    found = settled(model, models.chain(), rows, beside={"other": other, "third": model})
+    assert found.models == {"this model": model, "other": other}
+    assert found.deviation == pytest.approx(rows["Y"].std(ddof=0))
+    assert found.limit == pytest.approx(0.1 * found.deviation)

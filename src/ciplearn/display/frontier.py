@@ -46,11 +46,6 @@ class FrontierDisplay:
     beside : mapping of name to Frontier, optional
         Further frontiers, drawn as dashed curves: one trained under doubt, for example. Measure all of them alike.
 
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` has drawn on.
-
     Examples
     --------
     >>> from ciplearn import CIPRegressor, FrontierDisplay, datasets, frontier
@@ -100,7 +95,7 @@ class FrontierDisplay:
         return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen, beside=beside)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw on ``ax``, or on a new figure."""
+        """Draw on ``ax``, or on a new figure: then ``ax_`` and ``figure_`` are what was drawn on."""
         import matplotlib.pyplot as plt
 
         if ax is None:
@@ -192,8 +187,7 @@ def label_gammas(
 ) -> None:
     """Write gamma beside each point that keeps its distance from the last label and from the points to avoid.
 
-    ``gammas``, ``x``, ``y``: one entry per point. ``apart``: the least distance, as a share of what the points span.
-    ``**look``: for `Axes.annotate`: ``xytext`` in points, ``fontsize``, ``color`` and the like.
+    ``apart`` is the least distance, as a share of what the points span; ``**look`` is for `Axes.annotate`.
     """
     span_x, span_y = (float(np.ptp(np.asarray(values))) or 1.0 for values in (x, y))
     taken = list(avoid)

@@ -30,12 +30,8 @@ from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.response_functions import Component, DiscreteLaw, ObservedGraph, Values, conditionals, minimiser
 
-# Pairs of worlds that are still summed in seconds.
-_MOST_PAIRS = 1_000_000
-
-# A node in the factual world (False) or in the imagined one (True).
-Copy = tuple[str, bool]
-
+_MOST_PAIRS = 1_000_000  # pairs of worlds that are still summed in seconds
+Copy = tuple[str, bool]  # a node in the factual world (False) or in the imagined one (True)
 _TOLERANCE, _ROUNDS = 1e-7, 20
 # Programs over several components have a row for nearly every variable: these still take seconds.
 _MOST_JOINT_VARIABLES = 5_000
@@ -45,16 +41,11 @@ _MOST_JOINT_VARIABLES = 5_000
 class CounterfactualBounds:
     """Between which values a counterfactual probability lies, whatever the causal model with this graph.
 
-    Attributes
-    ----------
-    lower, upper, sharp
-        The interval, and whether some model attains each end: then none is narrower without further assumptions.
-    how, question : str
-        How the interval comes about, in one sentence, and the probability that is bounded.
-    laws : mapping from component to frame
-        For each confounded component whose law is open, the response functions (one column per node and values of its
-        parents) with the probabilities ``lower`` and ``upper`` that come closest to the two ends. Responses that are
-        never asked about together stand in different rows, the others empty, and may be drawn independently.
+    The interval is ``sharp`` if some model attains each end: then none is narrower without further assumptions; ``how``
+    says how it comes about, ``question`` which probability it bounds. ``laws`` holds, for each confounded component
+    whose law is open, the response functions (one column per node and values of its parents) with the probabilities
+    ``lower`` and ``upper`` that come closest to the two ends. Responses that are never asked about together stand in
+    different rows, the others empty, and may be drawn independently.
 
     Examples
     --------
@@ -73,9 +64,8 @@ class CounterfactualBounds:
     laws: Mapping[tuple[str, ...], pd.DataFrame] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        is_point = self.upper - self.lower < 1e-6
-        lies = f"= {self.lower:.4g}" if is_point else f"lies in [{self.lower:.4g}, {self.upper:.4g}]"
-        return f"{self.question} {lies}. {self.how}"
+        lies = f"lies in [{self.lower:.4g}, {self.upper:.4g}]"
+        return f"{self.question} {lies if self.upper - self.lower >= 1e-6 else f'= {self.lower:.4g}'}. {self.how}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the laws as JSON-ready data."""
@@ -101,10 +91,8 @@ def counterfactual_bounds(
     probabilities
         A frame of rows, whose shares are taken as they are, or a Series of joint probabilities indexed by the observed
         nodes. Sampling error is not accounted for.
-    event, do
-        What would have been, and what is imagined to be set: levels of nodes.
-    given
-        What was the case: levels of nodes in the world as it is. By default nothing.
+    event, do, given
+        Levels of nodes: what would have been, what is imagined to be set, and what was the case, by default nothing.
 
     Examples
     --------
@@ -156,15 +144,11 @@ def _how(free: Sequence[Component], sharp: bool) -> str:
     if sharp:
         attained = "" if len(free) == 1 else ", attained by a model"
         return f"Sharp, by a linear program of {size} variables for {names}{attained}."
+    why = f"the laws of {names} enter as a product, and a linear relaxation of {size} variables stands in for it"
     if len(free) == 1:
-        return (
-            f"Valid, perhaps not sharp: several unobserved causes act on {names}, and the linear program of {size} "
-            "variables leaves out that they are independent."
-        )
-    return (
-        f"Valid, perhaps not sharp: the laws of {names} enter as a product, and a linear relaxation of {size} "
-        "variables stands in for it."
-    )
+        why = f"several unobserved causes act on {names}, and the linear program of {size} variables leaves out that "
+        why += "they are independent"
+    return f"Valid, perhaps not sharp: {why}."
 
 
 def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:

@@ -36,16 +36,11 @@ Array = np.ndarray[Any, Any]
 
 # Resamples per statement, so that Holm's smallest level is well above the smallest p that they can give.
 _RESAMPLES = 40
-
-# A partial correlation that a test must be able to see for its silence to say anything.
-_STRONG = 0.5
+_STRONG = 0.5  # a partial correlation that a test must be able to see for its silence to say anything
+_UNTESTED = "left untested"
 
 # Of a graph among many: statements that are tested, rows that they are tested on, and the level.
-_LOOKED_AT = 3
-_TESTED_ROWS = 2000
-_LEVEL = 0.05
-
-_UNTESTED = "left untested"
+_LOOKED_AT, _TESTED_ROWS, _LEVEL = 3, 2000, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +60,7 @@ class Falsification:
     Examples
     --------
     >>> from ciplearn import CausalGraph, datasets
-    >>> people = datasets.applicants().sample(300, random_state=0)[["sex", "training", "hours"]]
+    >>> people = datasets.applicants().sample(300, random_state=0)
     >>> print(CausalGraph.from_edges("sex -> training, training -> hours").falsify(people, random_state=0).violated[0])
     hours ⊥ {sex} | {training}
     """
@@ -95,9 +90,10 @@ class Falsification:
         return " ".join([self._conclusion(), *self._remarks()])
 
     def _conclusion(self) -> str:
-        judged = int(self.tests["p"].notna().sum())
         if self.refuted:
             return f"The graph is refuted at the {self.level:.0%} level by {'; '.join(map(str, self.violated))}."
+        detectable = self.tests.loc[self.tests["p"].notna(), "detectable"]
+        judged, weakest, blind = len(detectable), detectable.max(), int(detectable.isna().sum())
         if self.refuted is None:
             why = "its independencies have tests that would miss even strong dependence"
             if not judged:
@@ -105,8 +101,6 @@ class Falsification:
             if not self.statements:
                 why = "it implies no independence among its observed nodes"
             return f"The graph cannot be judged: {why}."
-        detectable = self.tests.loc[self.tests["p"].notna(), "detectable"]
-        weakest, blind = detectable.max(), int(detectable.isna().sum())
         but = f", but for {blind} of them, which say nothing" if 0 < blind < judged else ""
         return (
             f"The graph is not refuted: none of {judged} independencies is rejected at the {self.level:.0%} level, "
@@ -115,12 +109,12 @@ class Falsification:
         )
 
     def _remarks(self) -> Iterator[str]:
-        late = int((self.tests["obstacle"] == _UNTESTED).sum())
+        late, of_all = int((self.tests["obstacle"] == _UNTESTED).sum()), f"of {len(self.tests)}"
         other = int(self.tests["p"].isna().sum()) - late
         if other and self.refuted is not None:
-            yield f"{other} of {len(self.tests)} could not be judged."
+            yield f"{other} {of_all} could not be judged."
         if late:
-            yield f"{late} of {len(self.tests)} were left untested."
+            yield f"{late} {of_all} were left untested."
         if not math.isnan(self.permuted):
             fits = round(self.permuted * self.n_permutations)
             hardly = self.permuted > self.level
@@ -166,12 +160,10 @@ def falsify(
     table : DataFrame
         One column per observed node, or ``A[0]``, ``A[1]``, … for a vector; other columns are ignored. A test uses the
         rows that are complete in its own columns, at most 20 000 of them.
-    level : float
     n_permutations : int
         Graphs with permuted node names to compare with; 0 for none.
     limit : int, optional
         Test so many independencies at most, those given the fewest nodes first; how many are left out is said.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -238,9 +230,8 @@ def _tested(
 ) -> Iterator[tuple[str, float, float, int, str]]:
     """Yield statement, p, detectable, rows and obstacle; statements with the same S share its preparation."""
     n_bootstrap = max(N_BOOTSTRAP, _RESAMPLES * len(statements))
-    shown = tqdm(statements, desc="independencies", unit="test", disable=None)
     prepared: dict[tuple[Any, bytes], Conditioning] = {}
-    for statement in shown:
+    for statement in tqdm(statements, desc="independencies", unit="test", disable=None):
         if statement not in chosen:
             yield str(statement), math.nan, math.nan, 0, _UNTESTED
             continue
@@ -266,12 +257,10 @@ def _columns(nodes: Sequence[str], columns: dict[str, tuple[str, ...]]) -> list[
 
 
 class RankCorrelations:
-    """Partial correlations of normal scores, and of indicators where a column holds labels.
+    """Partial correlations of normal scores, and of indicators where a column holds labels, in complete rows.
 
     A quick test for thousands of statements: with canonical correlations r of what a linear regression on the
     conditioning columns leaves, −(n − z − (p + q + 3) / 2) Σ log(1 − r²) is about χ² with pq degrees of freedom.
-
-    ``table``: complete rows.
     """
 
     def __init__(self, table: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> None:
@@ -288,16 +277,14 @@ class RankCorrelations:
         if key in self._p_values:
             return self._p_values[key]
         a, b = self._places[left], self._places[right]
-        z = [place for name in given for place in self._places[name]]
-        joint = [*a, *b]
+        joint, z = [*a, *b], [place for name in given for place in self._places[name]]
         rest = self._covariance[np.ix_(joint, joint)]
         if z:
             across = self._covariance[np.ix_(joint, z)]
             rest = rest - across @ np.linalg.pinv(self._covariance[np.ix_(z, z)], rcond=1e-10) @ across.T
         one, other, cross = rest[: len(a), : len(a)], rest[len(a) :, len(a) :], rest[: len(a), len(a) :]
         of_one, of_other = (np.linalg.pinv(each, rcond=1e-8) for each in (one, other))
-        squares = np.linalg.eigvals(of_one @ cross @ of_other @ cross.T)
-        squares = np.clip(squares.real, 0, 1 - 1e-12)
+        squares = np.clip(np.linalg.eigvals(of_one @ cross @ of_other @ cross.T).real, 0, 1 - 1e-12)
         freedom = np.linalg.matrix_rank(one, tol=1e-8) * np.linalg.matrix_rank(other, tol=1e-8)
         rows = self._n - len(z) - (len(a) + len(b) + 3) / 2
         self._p_values[key] = float(stats.chi2.sf(-max(rows, 0) * np.log1p(-squares).sum(), max(freedom, 1)))
@@ -305,20 +292,18 @@ class RankCorrelations:
 
 
 class Refutation:
-    """Tells of one graph after the other whether the rows of a table contradict it.
+    """Tells of one graph after the other whether the rows of a table, all complete, contradict it.
 
     Rank correlations name the statements of a graph that look worst, for they cost nothing; they also reject true
     statements where mechanisms bend. So a graph is refuted only if `independence_test` rejects one of the worst at
     0.05 / (number of its statements), which keeps the level whatever statements are looked at.
-
-    ``table``: complete rows.
     """
 
     def __init__(self, table: pd.DataFrame, columns: dict[str, tuple[str, ...]], seed: int) -> None:
         self._quick = RankCorrelations(table, columns)
         self._columns, self._seed = columns, seed
         self._sample = table.sample(min(len(table), _TESTED_ROWS), random_state=seed)
-        self._resamples = _RESAMPLES * len(columns) * (len(columns) - 1) // 2
+        self._resamples = max(N_BOOTSTRAP, _RESAMPLES * len(columns) * (len(columns) - 1) // 2)
         self._p_values: dict[Independence, float] = {}
 
     def __call__(self, graph: CausalGraph) -> bool:
@@ -339,8 +324,7 @@ class Refutation:
         if statement not in self._p_values:
             sides = (statement.left, statement.right, statement.given)
             parts = [self._sample[_columns(side, self._columns)] if side else None for side in sides]
-            resamples = max(N_BOOTSTRAP, self._resamples)
-            test = independence_test(*parts, n_bootstrap=resamples, random_state=self._seed)
+            test = independence_test(*parts, n_bootstrap=self._resamples, random_state=self._seed)
             self._p_values[statement] = test.p_value if test.is_judged else 1.0
         return self._p_values[statement]
 

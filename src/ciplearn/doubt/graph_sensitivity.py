@@ -34,15 +34,9 @@ from ciplearn.scm.estimated_model import EstimatedModel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Laws of hidden causes are learnt by gradient steps, whose cost grows with the rows.
-_ROWS_WITH_HIDDEN_CAUSES = 1000
-
-# Graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped.
-_AT_ONCE = 4
-
-# Of a larger class, one member per set of parents that the protected nodes may have is compared.
-_MOST_MEMBERS = 200
-
+_ROWS_WITH_HIDDEN_CAUSES = 1000  # laws of hidden causes are learnt by gradient steps, whose cost grows with the rows
+_AT_ONCE = 4  # graphs per task of a process: more of them share what is fitted, fewer are lost when a job is stopped
+_MOST_MEMBERS = 200  # of a larger class, one member per set of parents that the protected nodes may have is compared
 _DRAWN = "as drawn"
 _LEFT_OUT = "not among the graphs that were asked about"
 _BARS = 15
@@ -130,9 +124,9 @@ class Sensitivity:
         if self.largest is not None:
             answer += f" The change that matters most is: {self.largest}."
         answer += f" The verdict changes in {len(self.flips)} of {others}."
-        unknown = self.table[self.table["vcf"].isna() & (self.table["note"] != _LEFT_OUT)]
-        if len(unknown):
-            answer += f" For {len(unknown)} VCF could not be measured: {unknown['note'].iloc[0]}"
+        notes = self.table["note"][self.table["vcf"].isna() & (self.table["note"] != _LEFT_OUT)]
+        if len(notes):
+            answer += f" For {len(notes)} VCF could not be measured: {notes.iloc[0]}"
         return f"{answer} {late} {'was' if late == 1 else 'were'} {_LEFT_OUT}." if late else answer
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,10 +184,8 @@ def sensitivity(
         with every single edge removed, reversed or added, and with a hidden common cause of every pair.
     outcome, protected, context
         Roles, as in `CausalGraph.criterion`; by default those of the model, or those written in the graph's text.
-    inputs, method, n_points, n_interventions, n_draws, random_state
-        See `variance_of_counterfactuals`.
-    n_jobs : int, optional
-        Processes that share the graphs; -1 for all cores.
+    inputs, method, n_points, n_interventions, n_draws, n_jobs, random_state
+        See `variance_of_counterfactuals`; processes share the graphs.
     engine : Engine, optional
         Who asks, instead of processes here: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per graph.
     file : path, optional
@@ -217,12 +209,11 @@ def sensitivity(
     """
     of_kind(graph, CausalGraph, "graph", "pass the drawing")
     jobs = processes(n_jobs)
-    roles: dict[str, Any] = {"outcome": outcome, "protected": protected, "context": context}
-    verdict = verdict_on(model, _directed(graph), roles)
+    verdict = verdict_on(model, _directed(graph), {"outcome": outcome, "protected": protected, "context": context})
     variants = variants_of(graph, graphs, verdict.protected)
     columns = table_columns(variants[0].graph, table)
     seen = table[[column for held in columns.values() for column in held]]
-    roles = {"outcome": verdict.outcome, "protected": verdict.protected, "context": verdict.context}
+    roles: dict[str, Any] = {name: getattr(verdict, name) for name in ("outcome", "protected", "context")}
     measured = {"inputs": inputs, "method": method, "n_points": n_points, "n_interventions": n_interventions}
     question = _GraphQuestion(model, seen, roles, measured | {"n_draws": n_draws}, as_seed(random_state))
     base = like if variants[0].hidden else question.estimated(variants[0], like)

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = (-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6)
-
-# Draws of a covariate from its own law, over which its part in a node is averaged.
-_DRAWS = 20
-
+_DRAWS = 20  # draws of a covariate from its own law, over which its part in a node is averaged
 Array = np.ndarray[Any, Any]
 
 
@@ -56,10 +53,8 @@ class HiddenConfounding:
     benchmarks : DataFrame
         Per node and observed common cause: ``node``, ``covariate``, ``rho``, the correlation that the noises would have
         if the covariate were not in the table.
-    late : tuple of str
-        Nodes that were not asked about.
-    drawn : tuple of str
-        Hidden causes of the graph, which are left out of this.
+    late, drawn : tuple of str
+        Nodes that were not asked about, and hidden causes of the graph, which are left out of this.
 
     Examples
     --------
@@ -67,8 +62,7 @@ class HiddenConfounding:
     >>> from ciplearn.doubt import hidden_confounding
     >>> people = datasets.applicants().sample(200, random_state=0)[["age", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
-    >>> asked = {"rho": [0, 0.2], "inputs": ["hours"], "n_points": 30}
-    >>> hidden_confounding(lambda frame: frame["hours"], graph, people, "age", **asked).protected
+    >>> hidden_confounding(lambda frame: frame["hours"], graph, people, "age", rho=[0, 0.2], n_points=30).protected
     'age'
     """
 
@@ -82,7 +76,7 @@ class HiddenConfounding:
     def unchanged(self) -> float:
         """VCF without a hidden cause; NaN where ρ = 0 was not asked for."""
         alone = self.table.loc[self.table["rho"] == 0, "vcf"]
-        return float(alone.iloc[0]) if len(alone) else float("nan")
+        return float(alone.iloc[0]) if len(alone) else math.nan
 
     def crossing(self, threshold: float, measure: str = "vcf") -> dict[str, float]:
         """Return per node the ρ nearest to zero at which ``"vcf"`` or ``"relative"`` crosses a threshold, else NaN.
@@ -159,13 +153,11 @@ def hidden_confounding(
 
     Parameters
     ----------
-    model
-        A finished predictor.
+    model, table
+        A finished predictor, and complete rows.
     graph : CausalGraph
         Bidirected edges and latent nodes without causes are left out of this, which is said: a hidden cause is what is
         varied.
-    table : DataFrame
-        Complete rows.
     protected : str
         A node of numbers, or of two labels: the second in the order of the alphabet counts as 1.
     nodes : list of str, optional
@@ -175,10 +167,8 @@ def hidden_confounding(
         Correlations strictly between −1 and 1.
     context, inputs, method, n_points, n_interventions, n_draws, random_state
         See `variance_of_counterfactuals`.
-    limit : int, optional
-        Ask about so many nodes at most; the others are named.
-    like : EstimatedModel, optional
-        A model of `fit_scm` from the same rows and seed, whose mechanisms are not fitted again.
+    limit, like
+        Ask about so many nodes at most; the others are named. See `sensitivity`.
 
     Examples
     --------
@@ -186,9 +176,8 @@ def hidden_confounding(
     >>> from ciplearn.doubt import hidden_confounding
     >>> people = datasets.applicants().sample(200, random_state=0)[["age", "hours", "income"]]
     >>> graph = CausalGraph.from_edges("age -> hours, age -> income, hours -> income")
-    >>> asked = {"rho": [0, 0.2], "inputs": ["hours"], "n_points": 30}
-    >>> hidden_confounding(lambda frame: frame["hours"], graph, people, "age", **asked).table["rho"].tolist()[:2]
-    [0.0, 0.2]
+    >>> hidden_confounding(lambda frame: frame["hours"], graph, people, "age", rho=[0, 0.2], n_points=30).unchanged > 0
+    True
     """
     limit = None if limit is None else whole(limit, "limit", minimum=1)
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")

@@ -29,13 +29,9 @@ from ciplearn._core.wording import as_set
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import nearest
 
-# Variables of a program that still takes seconds.
-MOST_VARIABLES = 100_000
-
+MOST_VARIABLES = 100_000  # variables of a program that still takes seconds
 Values = tuple[int, ...]  # one level number per node
-
-# Value of a node where its parents have these values.
-Response = tuple[str, Values, int]
+Response = tuple[str, Values, int]  # value of a node where its parents have these values
 
 
 @dataclass(frozen=True)
@@ -66,9 +62,8 @@ class DiscreteLaw:
     def number(self, node: str, level: Any, role: str) -> int:
         """Return the number of a level, or say which levels there are."""
         levels = self.levels[node]
-        for number, held in enumerate(levels):
-            if held == level:
-                return number
+        if level in levels:
+            return levels.index(level)
         shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
         raise InputError(
             f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."
@@ -110,10 +105,7 @@ def _shares(rows: pd.DataFrame, nodes: Sequence[str]) -> pd.Series:
 
 def _checked(law: pd.Series, nodes: Sequence[str]) -> np.ndarray:
     if None in law.index.names:
-        raise InputError(
-            "The index of probabilities has no names; name its levels after the observed nodes, for example with "
-            "rename_axis()."
-        )
+        raise InputError("The index of probabilities has no names; name its levels after the nodes with rename_axis().")
     _has_all(law.index.names, nodes, "index level")
     values = law.to_numpy(dtype=float)
     if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1.0) > 1e-6:

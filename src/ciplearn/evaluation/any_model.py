@@ -81,9 +81,8 @@ class Probabilities:
         self.name, self.is_ours, self._foreign = foreign.name, foreign.is_ours, foreign
         of_outcome = {bare(label): label for label in labels}
         given = list(labels) if foreign.classes is None else list(foreign.classes)
-        bare_names = [bare(label) for label in given]
         check_classes(self.name, given, labels)
-        classes = [of_outcome.get(name, label) for name, label in zip(bare_names, given, strict=True)]
+        classes = [of_outcome.get(bare(label), label) for label in given]
         # By default the order of the outcome's labels, whatever that of the columns is.
         places = {label: place for place, label in enumerate(labels)}
         by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
@@ -106,10 +105,8 @@ class Probabilities:
         elif answer.ndim == 2 and answer.shape[1] == len(self.classes_):
             table = answer[:, self._columns]
         else:
-            kind, n = _described(answer), len(self.classes_)
-            raise InputError(
-                f"{self.name} returned {kind}, and the outcome has {n} labels; return one probability per label."
-            )
+            kind = f"{_described(answer)}, and the outcome has {len(self.classes_)} labels"
+            raise InputError(f"{self.name} returned {kind}; return one probability per label.")
         return np.clip(table, 0.0, 1.0)
 
 

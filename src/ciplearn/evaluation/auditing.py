@@ -71,20 +71,16 @@ class Audit:
     ----------
     vcf, test
         VCF, and the test of ``statement``.
-    statement : Independence
+    statement, enforced
         What the model was trained to keep, about columns; where it was not, what the criterion asks for.
-    enforced : bool
-        Whether the model was trained to keep the statement.
     hscic : float
         The paper's penalty of the predictions, centred; HSIC where nothing is conditioned on.
     scores : dict
         ``mse`` and ``r2``, or ``accuracy``, ``log_loss`` and, of two labels, ``auc``.
     verdict, scm
         The criterion behind the independence, and the causal model as it was given or estimated.
-    inputs : tuple of str
-        The columns that the predictor was shown.
-    method : str
-        How it was asked: ``"predict"``, ``"predict_proba"``, or ``"call"`` for a function.
+    inputs, method
+        The columns that the predictor was shown, and how: ``"predict"``, ``"predict_proba"``, or ``"call"``.
     model, rows, n_rows
         The predictor, the table that was passed, and how many rows it has.
     beside : dict of name to Beside
@@ -99,8 +95,7 @@ class Audit:
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(300, random_state=0)
-    >>> found = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], inputs=["hours"], n_points=50)
-    >>> found.conclusion.state
+    >>> audit(lambda frame: frame["hours"], world, people, "income", ["sex"], n_points=50).conclusion.state
     'fails'
     """
 
@@ -129,9 +124,14 @@ class Audit:
 
     @property
     def predictors(self) -> dict[str, Predictor]:
-        """The predictor, and the one that it is compared with, by the names that results call them."""
+        """The predictor and the one that it is compared with, by the names that results call them."""
         models = {MODEL: self.model} | {name: one.model for name, one in list(self.beside.items())[:1]}
         return {name: Predictor(model, self.method, self.inputs) for name, model in models.items()}
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """The same, as they were passed."""
+        return {name: predictor.model for name, predictor in self.predictors.items()}
 
     @property
     def before(self) -> Beside | None:
@@ -152,9 +152,12 @@ class Audit:
     @cached_property
     def unit(self) -> Unit:
         """How amounts of a prediction are written: in points, or on the scale of the outcome's standard deviation."""
-        if self.is_classifier:
-            return Unit(probability=True)
-        return Unit(False, float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std()))
+        return Unit(self.is_classifier, 1.0 if self.is_classifier else self.deviation)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of an outcome of numbers."""
+        return float(as_numbers(self.rows[self.verdict.outcome]).to_numpy(dtype=np.float64).std())
 
     @property
     def limit(self) -> float:
@@ -194,14 +197,9 @@ class Audit:
         columns = [self.scm.columns([name]) for name in vcf.protected]
         if any(len(each) > 1 for each in columns) or all(self.rows[each[0]].nunique() < 2 for each in columns):
             return None
+        rows, n_draws = as_known_beforehand(self.scm, self.rows, self.verdict.outcome), max(vcf.n_draws, 10)
         return paired_effects(
-            self.predictors,
-            self.scm,
-            as_known_beforehand(self.scm, self.rows, self.verdict.outcome),
-            vcf.protected,
-            moved_by=self.limit,
-            n_points=vcf.n_points,
-            n_draws=max(vcf.n_draws, 10),
+            self.predictors, self.scm, rows, vcf.protected, moved_by=self.limit, n_points=vcf.n_points, n_draws=n_draws
         )
 
     def pair_before(self, pair: pd.Series, measure: str) -> float | None:
@@ -288,13 +286,10 @@ def audit(
         likely a context's values are, a point is known by the observed ancestors of its context, too, which can only
         make VCF larger; ``vcf.context`` says so.
     verdict : Verdict, optional
-        What the criterion said already. By default the verdict that the model carries for this graph; else the
-        criterion is asked.
+        By default the one that the model carries for this graph; else the criterion is asked.
     n_points, n_interventions, n_draws, random_state, interventions, inputs, method, reference, threshold
         See `variance_of_counterfactuals`. Decisions are also compared at the share of positives that the outcome has.
-    beside : mapping from name to model, optional
-        Other predictors to measure on the same rows; the first is what results are compared with.
-    limits, floor
+    beside, limits, floor
         See `Audit`.
 
     Examples
@@ -302,8 +297,7 @@ def audit(
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(300, random_state=0)
-    >>> model = lambda frame: 2 * frame["training"] + 15
-    >>> found = audit(model, world, people, "income", ["sex", "age"], inputs=["training"], n_points=50)
+    >>> found = audit(lambda frame: 2 * frame["training"], world, people, "income", ["sex", "age"], n_points=50)
     >>> found.verdict.holds, found.vcf.value > 1
     (True, True)
     """
@@ -336,23 +330,10 @@ def audit(
     elif threshold is not None and holds_numbers(truth):
         rate = float((truth > threshold).mean())
     others = mapping_of(beside, "beside")
-    vcf = variance_of_counterfactuals(
-        {MODEL: model, **others},
-        scm,
-        table,
-        verdict.protected,
-        n_points,
-        n_interventions,
-        generator,
-        context=known_by(verdict, scm, table),
-        interventions=interventions,
-        inputs=shown,
-        method=method,
-        n_draws=n_draws,
-        reference=reference,
-        threshold=threshold,
-        rate=rate,
-    )
+    asked: dict[str, Any] = {"interventions": interventions, "inputs": shown, "method": method, "n_draws": n_draws}
+    asked |= {"reference": reference, "threshold": threshold, "rate": rate, "context": known_by(verdict, scm, table)}
+    models, numbers = {MODEL: model, **others}, (n_points, n_interventions)
+    vcf = variance_of_counterfactuals(models, scm, table, verdict.protected, *numbers, generator, **asked)
     answers = predictor.in_blocks(table)
     tested = np.arange(len(table))
     if len(table) > MAX_ROWS:
@@ -363,8 +344,8 @@ def audit(
     sides = Sides.of(predictor.numbers(answers)[tested], right, given if statement.given else None)
     compared = {}
     for name, one in others.items():
-        asked = Predictor(one, predictor.method, shown)
-        compared[name] = Beside(one, vcf[name], predictive_scores(asked, asked.in_blocks(table), truth))
+        another = Predictor(one, predictor.method, shown)
+        compared[name] = Beside(one, vcf[name], predictive_scores(another, another.in_blocks(table), truth))
     return Audit(
         vcf=vcf[MODEL],
         test=run_test(sides, generator),

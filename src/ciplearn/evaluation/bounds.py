@@ -46,9 +46,7 @@ from ciplearn.scm.kinds import Array
 
 FEWEST_ROWS = 50
 _FOLDS, _LANDMARKS = 3, 150
-
-# Values of A that each row's regressions are averaged over.
-_INTERVENTIONS = 50
+_INTERVENTIONS = 50  # values of A that each row's regressions are averaged over
 
 # Inverse penalties of the classifier of pairs that are tried, and shuffled pairs per seen one.
 _STRENGTHS, _SHUFFLES = (0.1, 10.0, 1000.0), 2
@@ -56,30 +54,16 @@ _STRENGTHS, _SHUFFLES = (0.1, 10.0, 1000.0), 2
 # Below this share of rows that the weights are worth, a bound rests on a handful of them; above this share of pairs of
 # A and S that no row is near, it rests on regressions beyond their data.
 _LITTLE_OVERLAP, _MANY_OUTSIDE = 0.05, 0.25
-
-# Pairs whose place relative to the data is looked up.
-_PAIRS = 5000
-
-# A share of the variance of predictions that regressions cannot tell from none.
-_NEXT_TO_NOTHING = 1e-3
+_PAIRS = 5000  # pairs whose place relative to the data is looked up
+_NEXT_TO_NOTHING = 1e-3  # a share of the variance of predictions that regressions cannot tell from none
 
 
 @dataclass(frozen=True, eq=False)
 class VCFBounds:
-    """What the rows alone say about VCF.
+    """What the rows alone say about VCF: two bounds, and their 95 % intervals.
 
-    Attributes
-    ----------
-    lower, upper, lower_interval, upper_interval : float, pair of float
-        The intervals are ones of 95 %.
-    overlap : float
-        The share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S.
-    outside : float
-        The share of pairs of one row's A and another row's S that no row is near.
-    protected, given : tuple of str
-        Columns of A and S.
-    n_rows : int
-        The rows that were used.
+    ``overlap`` is the share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S;
+    ``outside`` the share of pairs of one row's A and another row's S that no row is near; ``n_rows`` were used.
 
     Examples
     --------
@@ -176,17 +160,13 @@ def vcf_bounds(
 
     Parameters
     ----------
-    model
-        Anything with ``predict_proba`` or ``predict``, or a function of a frame.
-    table : DataFrame
-        Rows that the model was not trained on.
+    model, inputs, method, random_state
+        See `variance_of_counterfactuals`.
+    table, max_rows
+        Rows that the model was not trained on; more than ``max_rows`` are sampled down.
     protected, given : column or list of columns
         A, and the adjustment set S. That S is valid, and that the model reads nothing beyond A, W and S, is what the
         bounds rest on; a certified verdict has both, with ``given=verdict.independence.given``.
-    inputs, method, random_state
-        See `variance_of_counterfactuals`.
-    max_rows : int
-        More rows than this are sampled down.
 
     Examples
     --------
@@ -213,7 +193,7 @@ def vcf_bounds(
     if len(table) < FEWEST_ROWS:
         raise InputError(f"The bounds need at least {FEWEST_ROWS} rows, got {len(table)}; pass more held-out rows.")
     predictor = Predictor.of(model, list(table.columns), inputs, method)
-    answers = predictor.numbers(predictor.in_blocks(table))  # (n, q)
+    answers = predictor.numbers(predictor.in_blocks(table))
     lower, upper, overlap, outside = _estimated(answers, table[list(right)], table[list(s)], generator)
     lower_interval, upper_interval = lower.interval(generator), upper.interval(generator)
     tellable = lower_interval[0] > _NEXT_TO_NOTHING * float(answers.var(axis=0).sum())
@@ -249,16 +229,15 @@ class _Bound:
 def _estimated(
     answers: Array, protected: pd.DataFrame, given: pd.DataFrame, generator: Generator
 ) -> tuple[_Bound, _Bound, float, float]:  # and the overlap, and the share of shuffled pairs of A and S outside
-    n, law = len(protected), InterventionLaw.of_rows(protected, _INTERVENTIONS)
-    k, weights = law.k, law.weights
+    law = InterventionLaw.of_rows(protected, _INTERVENTIONS)
+    n, k, weights = len(protected), law.k, law.weights
     interventions = law.draw(n, generator)
     encoding = TableEncoding.of(protected, protected.columns)
     seen_a, imagined = (encoding.features(values).astype(np.float64) for values in (protected, law.distinct))
     context = TableEncoding.of(given, given.columns).features(given).astype(np.float64)
     fold = generator.permutation(n) % _FOLDS
-    ratio = np.ones(n)
     deviation, excess = np.zeros((n, k)), np.zeros((n, k))
-    lower_correction, upper_correction = np.zeros(n), np.zeros(n)
+    ratio, lower_correction, upper_correction = np.ones(n), np.zeros(n), np.zeros(n)
     for number in range(_FOLDS):
         out, seen = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
         x = np.hstack([seen_a, context])
@@ -268,9 +247,8 @@ def _estimated(
         held_out, trained_on = np.zeros(len(out)), np.zeros(len(seen))
         for output in answers.T:
             g = _regression(x[seen], output[seen], generator)
-            at_pairs = g(pairs).reshape(len(out), k)
+            at_pairs, fitted = g(pairs).reshape(len(out), k), g(x[out])
             mean = at_pairs @ weights
-            fitted = g(x[out])
             deviation[out] += law.correction * np.square(at_pairs - mean[:, None])
             lower_correction[out] += 2 * ratio[out] * (fitted - mean) * (output[out] - fitted)
             held_out += np.square(output[out] - mean)
@@ -339,5 +317,5 @@ def _pairs(own: Array, context: Array, rows: Array, generator: Generator) -> tup
 
 
 def _kernel_features(x: Array, seed: int) -> tuple[Any, ...]:
-    width = min(_LANDMARKS, len(x) // 2)
-    return StandardScaler(), Nystroem(gamma=0.5 / x.shape[1], n_components=width, random_state=seed)
+    n_components = min(_LANDMARKS, len(x) // 2)
+    return StandardScaler(), Nystroem(gamma=0.5 / x.shape[1], n_components=n_components, random_state=seed)

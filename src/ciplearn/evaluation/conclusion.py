@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from ciplearn.evaluation.effects import PairedEffects
 
 PASSES, FAILS, USELESS, UNTOLD = "passes", "fails", "useless", "cannot be told"
-
-# A predictor that explains less than this of what a constant leaves open is of no use.
-OF_USE = 0.01
+OF_USE = 0.01  # a predictor that explains less than this of what a constant leaves open is of no use
 
 # By default a probability may move by so much, and another prediction by this part of the outcome's deviation.
 _PROBABILITY, _DEVIATIONS = 0.05, 0.1
@@ -38,12 +36,10 @@ class Limits:
     Attributes
     ----------
     max_effect : float, optional
-        How far predictions may move between two protected values: on average, and for all but a few rows. By default
-        0.05 for probabilities, else a tenth of the outcome's standard deviation.
+        How far predictions may move between two protected values: on average, and for all but the share ``moved_rows``
+        of rows. By default 0.05 for probabilities, else a tenth of the outcome's standard deviation.
     max_vcf : float, optional
         How large VCF may be; it is not asked about by default.
-    moved_rows : float
-        The share of rows that may move by more than ``max_effect``.
     of_fit : float, optional
         What the fit of the audited model has kept to, in the outcome's unit: the default of ``max_effect`` then.
 
@@ -80,18 +76,10 @@ class Floor:
     """How far two causal models of such rows disagree.
 
     A predictor that is the same in every world of one causal model still moves under another one of the same rows, by
-    chance. Less than that nobody can tell, and nothing is trained against it.
-
-    Attributes
-    ----------
-    effect : float
-        Its largest average effect under the other model, up to the end of the interval; of a repair √(2 VCF).
-    moved : float
-        The share of rows that it moves by more than the limit; NaN where nobody knows.
-    rows : int
-        How many rows the models were estimated from, half of them each.
-    left : float
-        Of a repair, the VCF that is left as a share of the model's own.
+    chance. Less than that nobody can tell, and nothing is trained against it. ``effect`` is its largest average effect
+    under the other model, up to the end of the interval, and of a repair √(2 VCF); ``moved`` the share of rows that it
+    moves by more than the limit, NaN where nobody knows; ``rows`` what the models were estimated from, half of them
+    each; ``left``, of a repair, the VCF that is left as a share of the model's own.
 
     Examples
     --------
@@ -115,18 +103,10 @@ class Floor:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was asked of the predictor.
+    """One thing that was asked of the predictor: ``"use"``, ``"effect"``, ``"rows"`` or ``"vcf"``.
 
-    Attributes
-    ----------
-    name, sentence : str
-        What was asked, and the answer with its number and its limit.
-    asks : str
-        What it asks about: ``"use"``, ``"effect"``, ``"rows"`` or ``"vcf"``.
-    value, limit : float
-        What was measured, and what is allowed.
-    before : float, optional
-        The same quantity of the predictor that was trained for accuracy alone, where there is one.
+    ``name`` and ``sentence`` are the question, and the answer with its number and its limit; ``before`` is what the
+    predictor that was trained for accuracy alone, where there is one, has for a ``value``.
 
     Examples
     --------
@@ -148,16 +128,10 @@ class Check:
 class Conclusion:
     """What an audit comes to.
 
-    Attributes
-    ----------
-    state : str
-        ``"useless"`` where the predictor is hardly better than a constant; else ``"passes"`` where the ends of all
-        intervals keep to the limits; ``"cannot be told"`` where one does not, and the rows could not show that of any
-        predictor; else ``"fails"``.
-    headline : str
-        The figure that decides, beside its limit and what it was before.
-    advice : str
-        What to do next, where the predictor does not pass.
+    Its ``state`` is ``"useless"`` where the predictor is hardly better than a constant; else ``"passes"`` where the
+    ends of all intervals keep to the limits; ``"cannot be told"`` where one does not, and the rows could not show that
+    of any predictor; else ``"fails"``. The ``headline`` is the figure that decides, beside its limit and what it was
+    before, the ``advice`` what to do next where the predictor does not pass.
 
     Examples
     --------

@@ -23,12 +23,8 @@ from ciplearn.scm.noise import draw_hidden
 if TYPE_CHECKING:
     from ciplearn.evaluation.predictors import Thresholds
 
-# Counterfactual rows held at a time.
-CHUNK_ROWS = 200_000
-
-# Draws of the noise per point where it is not determined by what is known of the point.
-DEFAULT_DRAWS = 100
-
+CHUNK_ROWS = 200_000  # counterfactual rows held at a time
+DEFAULT_DRAWS = 100  # draws of the noise per point where it is not determined by what is known of the point
 _ADVICE = "estimate one with fit_scm(graph, df)"
 
 

@@ -26,22 +26,15 @@ from ciplearn.scm.kinds import Array
 
 # A prediction counts as moved by more than this: of a probability, or of the standard deviation of other predictions.
 _MOVED_PROBABILITY, _MOVED_DEVIATIONS = 0.05, 0.1
-
 _MEASURES = ("effect", "moved", "flips", "flips_at_equal_rate")
 
 
 @dataclass(frozen=True, eq=False)
 class CounterfactualEffect:
-    """The mean difference between two counterfactual predictions of the same rows.
+    """The mean difference between two counterfactual predictions of the same rows, by output.
 
-    Attributes
-    ----------
-    value : dict
-        Mean over rows of Ŷ under ``second`` minus Ŷ under ``first``, by output.
-    interval : dict
-        95 % interval by output, bootstrap over rows.
-    per_row : DataFrame
-        The difference of each row, one column per output.
+    ``value`` is the mean of Ŷ under ``second`` minus Ŷ under ``first``, ``interval`` its 95 % interval by bootstrap
+    over rows, and ``per_row`` the difference of each row.
 
     Examples
     --------
@@ -60,10 +53,9 @@ class CounterfactualEffect:
     model_based: bool
 
     def __str__(self) -> str:
-        ends = {name: f"{low:.3g} to {high:.3g}" for name, (low, high) in self.interval.items()}
         changes = "; ".join(
-            f"{name} changes by {value:.3g} on average (95 % interval {ends[name]})"
-            for name, value in self.value.items()
+            f"{name} changes by {self.value[name]:.3g} on average (95 % interval {low:.3g} to {high:.3g})"
+            for name, (low, high) in self.interval.items()
         )
         return f"{whose(self.model_based)}, from {said(self.first)} to {said(self.second)}: {changes}."
 
@@ -74,14 +66,9 @@ class CounterfactualEffect:
 
 @dataclass(frozen=True, eq=False)
 class FlipRate:
-    """The share of rows whose predicted label would change.
+    """The share of rows whose predicted label would change, with its 95 % interval by bootstrap over rows.
 
-    Attributes
-    ----------
-    value, interval : float, pair of float
-        Its interval is one of 95 %, by bootstrap over rows.
-    per_row : Series
-        For each row the probability of a change: 0 or 1 where the row determines its noise.
+    ``per_row`` is the probability of a change: 0 or 1 where the row determines its noise.
 
     Examples
     --------
@@ -126,11 +113,8 @@ def counterfactual_effect(
 ) -> CounterfactualEffect:
     """Measure E[Ŷ*_second − Ŷ*_first]: what changing A from one value to another does to the prediction of each row.
 
-    Parameters
-    ----------
-    first, second : mapping from node to value
-        Two settings of the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else as in
-        `variance_of_counterfactuals`.
+    ``first`` and ``second`` set the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else is as in
+    `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -169,11 +153,8 @@ def flip_rate(
 ) -> FlipRate:
     """Measure P(Ŷ*_second ≠ Ŷ*_first) for the labels that a classifier's ``predict`` returns.
 
-    Parameters
-    ----------
-    second, first : mapping from node to value
-        A setting, and the one to compare with: what was observed by default. All else as in
-        `variance_of_counterfactuals`.
+    They are settings such as ``{"A": 1}``; the first is what was observed by default. All else is as in
+    `variance_of_counterfactuals`.
 
     Examples
     --------
@@ -241,12 +222,9 @@ class PairedEffects:
         intervals: ``effect``, the mean of Ŷ*_second − Ŷ*_first; ``moved``, the share of rows moved by more than
         ``moved_by``; ``flips`` and ``flips_at_equal_rate``, the share of rows whose decision differs, NaN where
         nothing is decided.
-    thresholds : dict of name to Thresholds
-        By model, for those that decide.
-    n_points : int
-        The rows that were imagined under each value.
-    model_based : bool
-        Whether the causal model was estimated.
+    thresholds, n_points, model_based
+        By model, for those that decide; the rows that were imagined under each value; whether the causal model was
+        estimated.
 
     Examples
     --------
@@ -325,7 +303,7 @@ def paired_effects(
         Which values to compare. Default: all labels that occur; of numbers all where they are few, else the 10 %,
         50 % and 90 % quantiles. Crossings of many labels are many pairs: name those that matter.
     crossings : bool
-        Whether pairs in which two protected variables differ at once are compared too.
+        Whether pairs that differ in two protected variables at once are compared too.
     moved_by : float, optional
         A row counts as moved if its prediction changes by more than this: 0.05 for probabilities, else a tenth of the
         standard deviation of the first model's predictions.

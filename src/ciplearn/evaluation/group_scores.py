@@ -28,9 +28,7 @@ from ciplearn.evaluation.scores import (
 )
 from ciplearn.scm.kinds import Array
 
-# Groups that a number with many values is cut into.
-_BANDS = 4
-
+_BANDS = 4  # groups that a number with many values is cut into
 MEASURES = ("positive_rate", "ratio", "auc", "fpr", "fnr", "calibration", "error")
 
 
@@ -47,10 +45,8 @@ class GroupScores:
         ``fpr`` and ``fnr``, the share of positive decisions among negative outcomes and of negative decisions among
         positive ones; ``calibration``, mean prediction minus mean outcome; ``error``, the share of wrong decisions, or
         the mean squared error where nothing is decided. NaN where a group does not tell.
-    threshold : float or None
-        Above it a decision is positive.
-    positive : str or None
-        The outcome that counts as positive.
+    threshold, positive
+        Above which number a decision is positive, and the outcome that counts as positive; None where there is none.
 
     Examples
     --------
@@ -88,11 +84,8 @@ def group_scores(
 
     Parameters
     ----------
-    model
-        A model, or a mapping of names to models.
-    rows : DataFrame
-        Rows that the model was not trained on, outcome included.
-    outcome : str
+    model, rows, outcome
+        A model, or a mapping of names to models, and rows that it was not trained on, outcome included.
     groups : column or list of columns
         Each level is a group, however few rows it has; numbers with many values are cut into four bands of equal size;
         rows without a value are a group of their own.
@@ -106,8 +99,7 @@ def group_scores(
     --------
     >>> from ciplearn import datasets, group_scores
     >>> people = datasets.applicants().sample(300, random_state=0)
-    >>> scores = group_scores(lambda frame: 2 * frame["training"] + 15, people, "income", ["sex"])
-    >>> sorted(scores.table["group"])
+    >>> sorted(group_scores(lambda frame: 2 * frame["training"], people, "income", ["sex"]).table["group"])
     ['f', 'm']
     """
     names = names_of(groups, "groups")
@@ -176,9 +168,7 @@ class _Task:
 
     def decided(self, inside: Array) -> Array:  # (rows inside,)
         """The decisions in a group, as zeros and ones."""
-        if self.threshold is None:
-            return np.zeros(0)
-        return (self.scores[inside] > self.threshold).astype(np.float64)
+        return np.zeros(0) if self.threshold is None else (self.scores[inside] > self.threshold).astype(np.float64)
 
     def measures(self, inside: Array, highest: Array | None, generator: np.random.Generator) -> dict[str, Interval]:
         """Measure a group; ``highest`` holds the decisions in the group with most positive ones, if it is another."""
@@ -191,8 +181,8 @@ class _Task:
             return measured | {"error": (float(squares.mean()), *bootstrap_interval(squares, generator, (0.0, np.inf)))}
         positive = truth > self.cut
         rates = {"positive_rate": decided, "fpr": decided[~positive], "fnr": 1 - decided[positive]}
-        rates["error"] = (decided > 0) != positive
-        measured |= {name: _share(values) for name, values in rates.items()}
+        rates["error"] = ((decided > 0) != positive).astype(np.float64)
+        measured |= {name: (float(each.mean()), *share_interval(each)) for name, each in rates.items() if each.size}
         return measured | {"ratio": _ratio(decided, highest), "auc": auc(scores, positive)}
 
 
@@ -230,18 +220,11 @@ def _cells(family: Sequence[str], labels: Mapping[str, pd.Series]) -> Iterable[t
     return cells
 
 
-def _share(values: Array) -> Interval:
-    numbers = np.asarray(values, dtype=np.float64)
-    return (float(numbers.mean()), *share_interval(numbers)) if values.size else UNKNOWN_INTERVAL
-
-
 def _ratio(decided: Array, highest: Array | None) -> Interval:
     """A share over another: normal on the scale of logarithms, with half a case added to both for its error."""
     top = float((decided if highest is None else highest).mean())
-    if top == 0:
-        return UNKNOWN_INTERVAL
-    if highest is None:
-        return 1.0, 1.0, 1.0
+    if top == 0 or highest is None:
+        return UNKNOWN_INTERVAL if top == 0 else (1.0, 1.0, 1.0)
     value = float(decided.mean()) / top
     counts = [(each.size + 1, float(each.sum()) + 0.5) for each in (decided, highest)]
     here, there = (math.log(cases / n) for n, cases in counts)

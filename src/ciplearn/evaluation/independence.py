@@ -21,9 +21,7 @@ from ciplearn.kernels.ridge import eigh
 
 N_BOOTSTRAP, _MOST_RESAMPLES = 999, 1_000_000
 MIN_ROWS, MAX_ROWS = 20, 20_000
-
-# Bootstrap signs held at a time are rows times this.
-_BLOCK = 256
+_BLOCK = 256  # bootstrap signs held at a time are rows times this
 
 # The product of two biases that is left, in units of the product that the second half of the rows took away: one where
 # bias falls like 1 / n, six where it falls like n^(−1/2).
@@ -38,12 +36,9 @@ _BIAS = (
     "may have made it"
 )
 
-# A dependence is called detectable if it is found with this probability.
-_POWER = 0.8
+_POWER = 0.8  # a dependence is called detectable if it is found with this probability
 _CORRELATIONS = tuple(float(rho) for rho in np.round(np.geomspace(0.005, 0.995, 160), 4))
-
-# Directions of a feature space that carry less than this share of its variance are left out.
-_NEGLIGIBLE = 2e-3
+_NEGLIGIBLE = 2e-3  # directions of a feature space that carry less than this share of its variance are left out
 _DIRECTIONS, _WEIGHTS = 10, 6
 
 
@@ -53,17 +48,14 @@ class IndependenceTest:
 
     Attributes
     ----------
-    p_value : float
-        How often a statistic this large comes about under independence; NaN where that cannot be judged.
-    statistic : float
-        The kernel statistic itself; comparable only between tests on the same rows.
-    conditional : bool
-        Whether there was anything to condition on.
+    p_value, statistic
+        How often a statistic this large comes about under independence, NaN where that cannot be judged; and the
+        statistic itself, comparable only between tests on the same rows.
     detectable : float
         The smallest partial correlation, between the leading features of the two sides, that the test would have found
         with probability 0.8; NaN where there is none.
-    obstacle : str
-        Why the independence cannot be judged; empty where it can.
+    conditional, obstacle
+        Whether there was anything to condition on; why the independence cannot be judged, empty where it can.
 
     Examples
     --------
@@ -97,10 +89,8 @@ class IndependenceTest:
         what = "conditional independence" if self.conditional else "independence"
         verdict = "is not rejected at the 5 % level, which is no proof of it"
         if not math.isnan(self.detectable):
-            verdict += (
-                f": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
-                f"{self.detectable:.2g}"
-            )
+            verdict += ": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
+            verdict += f"{self.detectable:.2g}"
         if self.rejects:
             if_seen = " when the conditioning variables are known" if self.conditional else ""
             verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{if_seen}"
@@ -139,13 +129,10 @@ def independence_test(
 
     Parameters
     ----------
-    y_hat : array, series or frame
-        Predictions: numbers, several outputs, or labels.
-    right, given : frame, series or array
-        R and S. Columns that do not hold numbers are categories.
-    n_bootstrap, max_rows : int
+    y_hat, right, given : frame, series or array
+        Ŷ, of one output or several, R and S. Columns that do not hold numbers are categories.
+    n_bootstrap, max_rows, random_state
         More rows than ``max_rows`` are sampled down: cost and memory are linear in their number.
-    random_state : int, Generator, RandomState or None
 
     Examples
     --------
@@ -214,10 +201,9 @@ class PreparedTest:
         n, conditional = self.left.n, self.given is not None
         if n < MIN_ROWS:
             raise InputError(f"A test needs at least {MIN_ROWS} rows, got {n}; pass more held-out rows.")
-        context = None if self.given is None else self.given.given
         if self.left.is_constant or self.right.is_constant:
             return IndependenceTest(1.0, 0.0, conditional, n, n_bootstrap)
-        if any(side is not None and side.rounded for side in (self.left, self.right, context)):
+        if any(side.rounded for side in (self.left, self.right, *(() if self.given is None else [self.given.given]))):
             obstacle = "a column varies by no more than rounding; subtract its offset before it is saved"
             return IndependenceTest(math.nan, math.nan, conditional, n, n_bootstrap, obstacle=obstacle)
         if self.given is None or self.given.given.is_constant:
@@ -234,13 +220,11 @@ class PreparedTest:
 
     def _by_permutation(self, n_bootstrap: int, generator: np.random.Generator) -> _Resampled:
         """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
-        f, g = (directions(side, generator) for side in (self.left, self.right))
+        n, (f, g) = self.left.n, (directions(side, generator) for side in (self.left, self.right))
         # One order at a time: all together they would fill the memory.
-        orders = (
-            generator.permutation(self.left.n) if place else np.arange(self.left.n) for place in range(1 + n_bootstrap)
-        )
-        sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / self.left.n
-        return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / self.left.n)
+        orders = (generator.permutation(n) if place else np.arange(n) for place in range(1 + n_bootstrap))
+        sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / n
+        return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / n)
 
 
 @dataclass(frozen=True)
@@ -254,9 +238,8 @@ class _Resampled:
 
     @classmethod
     def of(cls, found: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)
-        return cls(
-            float(found.square().sum()), resampled.square().sum(dim=0), 2 * push @ resampled, float(push.square().sum())
-        )
+        null = resampled.square().sum(dim=0)
+        return cls(float(found.square().sum()), null, 2 * push @ resampled, float(push.square().sum()))
 
     @property
     def p_value(self) -> float:

@@ -29,18 +29,13 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.scm import StructuralCausalModel
 from ciplearn.scm.kinds import Array
 
-# Quantiles that stand for a number with many values.
-_QUANTILES = (0.1, 0.5, 0.9)
-
-# Neighbours are looked up among at most this many reference rows.
-MAX_REFERENCE = 5000
+_QUANTILES = (0.1, 0.5, 0.9)  # quantiles that stand for a number with many values
+MAX_REFERENCE = 5000  # neighbours are looked up among at most this many reference rows
 
 # Up to this many columns of the table neighbours are looked up in a tree; beyond, where trees do not prune, blocks of
 # all distances are formed, small enough for a processor's cache. A label is one column: its zeros and ones prune well.
 _TREE_COLUMNS, _BLOCK = 8, 32
-
-# The share of reference rows that the rule itself would call outside.
-TAIL = 0.01
+TAIL = 0.01  # the share of reference rows that the rule itself would call outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +129,7 @@ def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
     if isinstance(given, pd.DataFrame):
         missing = [column for column in columns if column not in given.columns]
         if missing:
-            raise InputError(
-                f"interventions lacks the protected column {missing[0]!r}; pass a frame with columns "
-                f"{', '.join(columns)}."
-            )
+            raise InputError(f"interventions lacks the protected column {missing[0]!r}; add it to the frame.")
         return given[list(columns)].reset_index(drop=True)
     if isinstance(given, str) or not np.iterable(given):
         raise InputTypeError(
@@ -148,9 +140,7 @@ def _as_values(given: Any, columns: tuple[str, ...]) -> pd.DataFrame:
         return pd.DataFrame({columns[0]: list(given)})
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] != len(columns):
-        raise InputError(
-            f"interventions must say a value for each of {', '.join(columns)}; pass a frame with these columns."
-        )
+        raise InputError(f"interventions must say a value for each of {', '.join(columns)}; pass a frame with these.")
     return pd.DataFrame(array, columns=list(columns))
 
 

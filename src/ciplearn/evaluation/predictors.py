@@ -20,11 +20,8 @@ from ciplearn.scm.kinds import Array
 
 METHODS = ("predict_proba", "predict")
 PROBABILITY_THRESHOLD = 0.5
-
 _ROLES = ("outcome", "protected", "context", "inputs", "adjustment")
-
-# The variance of variances is a fourth power, which must be a number still.
-LARGEST = 1e75
+LARGEST = 1e75  # the variance of variances is a fourth power, which must be a number still
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,8 @@ from ciplearn.kernels.ridge import LeftOut, eigenspace, eigh, rest_of
 
 # A range of this share of the largest value is sixteen units in the last place.
 _ROUNDING = 16 * np.finfo(np.float64).eps
-
-# Rows on which kernels compete; the winner then sees all rows.
-_TRIAL_ROWS = 500
-
-# Rows that are mapped to features at a time.
-_ROWS_AT_ONCE = 1024
+_TRIAL_ROWS = 500  # rows on which kernels compete; the winner then sees all rows
+_ROWS_AT_ONCE = 1024  # rows that are mapped to features at a time
 
 # Ridges as shares of the trace, from almost interpolating to almost constant, two per decade.
 _RIDGES = 10.0 ** torch.arange(-7, 0.5, 0.5, dtype=torch.float64)
@@ -36,12 +32,8 @@ _RIDGES = 10.0 ** torch.arange(-7, 0.5, 0.5, dtype=torch.float64)
 # The ridge used is the last of these parts of the ridge that predicts best which leaves residuals some freedom.
 _UNDERSMOOTHING = (0.5, 0.2, 0.1)
 _MOST_FREEDOM = 0.7
-
-# Multiples of the median distance.
-_WIDTHS = ((Gaussian("median"), (0.2, 0.5, 1.2)), (Laplace("median"), (0.3, 2.0)))
-
-# Columns of S from which on some may be irrelevant.
-_MANY_COLUMNS = 3
+_WIDTHS = ((Gaussian("median"), (0.2, 0.5, 1.2)), (Laplace("median"), (0.3, 2.0)))  # multiples of the median distance
+_MANY_COLUMNS = 3  # columns of S from which on some may be irrelevant
 
 
 @dataclass(frozen=True)

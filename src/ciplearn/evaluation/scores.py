@@ -17,14 +17,9 @@ from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm.kinds import Array
 
 UNKNOWN = "–"
-
-# Names of the models that are compared.
-MODEL, FREE = "this model", "unconstrained"
-
+MODEL, FREE = "this model", "unconstrained"  # names of the models that are compared
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-# Beyond these, the unit of an outcome is written with a power of ten.
-_TINY, _HUGE = 1e-4, 1e7
+_TINY, _HUGE = 1e-4, 1e7  # beyond these, the unit of an outcome is written with a power of ten
 
 
 def short(value: float) -> str:
@@ -130,19 +125,11 @@ def _grouped(value: float, digits: int) -> str:
 
 Interval = tuple[float, float, float]  # value, low, high
 UNKNOWN_INTERVAL: Interval = (math.nan, math.nan, math.nan)
-
 SCORE_NAMES = {"mse": "mean squared error", "r2": "R²", "accuracy": "accuracy", "log_loss": "log loss", "auc": "AUC"}
-
-# Resamples times numbers held at a time.
-_CHUNK = 250_000
-
-# Resamples of a bootstrap: the ends of a 95 % interval rest on 50 each.
-RESAMPLES = 2000
-
+_CHUNK = 250_000  # resamples times numbers held at a time
+RESAMPLES = 2000  # resamples of a bootstrap: the ends of a 95 % interval rest on 50 each
 LEVEL = 0.95
-
-# Standard errors on either side of a normal interval.
-NORMAL_ERRORS = float(norm.ppf((1 + LEVEL) / 2))
+NORMAL_ERRORS = float(norm.ppf((1 + LEVEL) / 2))  # standard errors on either side of a normal interval
 
 # More numbers than this are first averaged in groups: their means are as independent, and nearer to normal.
 _MOST_NUMBERS = 10_000

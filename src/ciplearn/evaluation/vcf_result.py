@@ -13,8 +13,7 @@ from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
 from ciplearn.scm import Finding
 
-# From this share of rows on, the result says that it matters.
-_NOTABLE = 0.05
+_NOTABLE = 0.05  # from this share of rows on, the result says that it matters
 
 
 def whose(model_based: bool) -> str:
@@ -33,14 +32,8 @@ class Flips:
 
         P(1{Ŷ*_{a′} > t} ≠ 1{Ŷ*_{a″} > t}),   a′, a″ ~ P(A) independently
 
-    Attributes
-    ----------
-    value, interval : float, pair of float
-        Its interval is one of 95 %; the threshold counts as given.
-    threshold : float
-        t.
-    rate : float
-        The share of rows that are decided for as they are.
+    Its interval is one of 95 %, for which the threshold t counts as given; ``rate`` is the share of rows that are
+    decided for as they are.
 
     Examples
     --------
@@ -81,19 +74,15 @@ class VarianceOfCounterfactuals:
     flips, flips_at_equal_rate : Flips or None
         How often decisions differ between two values of A, at the threshold given and at the threshold with the same
         share of positive decisions for every model; None where nothing is decided.
-    per_row : DataFrame
+    per_row, per_output
         One row per point, indexed like the rows: ``vcf``, the lowest and highest prediction over the interventions, and
-        the share of them that leave the support of the data.
-    per_output : dict
-        VCF of each output; they add up to the value.
-    context : tuple of str
-        W, the nodes that a point is known by. The inner mean runs over what they leave open.
-    whole_row : bool
-        Whether W is every column that was passed.
-    n_points, n_interventions, n_draws : int
-        d, k, and the draws of the noise per point (1 where the points determine it).
-    model_based : bool
-        Whether the structural causal model was estimated.
+        the share of them that leave the support of the data; and VCF of each output, which add up to the value.
+    context, whole_row
+        W, the nodes that a point is known by, and whether they are every column that was passed. The inner mean runs
+        over what they leave open.
+    n_points, n_interventions, n_draws, model_based
+        d, k, the draws of the noise per point (1 where the points determine it), and whether the causal model was
+        estimated.
     doubts : tuple of Finding
         What speaks against the causal model at nodes that the answer rests on, those between A and the inputs: its
         misfits and ambiguities there. The interval takes the model for right.
@@ -164,14 +153,8 @@ class VarianceOfCounterfactuals:
 class Overlap:
     """How far the counterfactual rows stay where the data is.
 
-    Attributes
-    ----------
-    share_outside : float
-        Share of counterfactual rows outside the support of the reference rows.
-    vcf_inside, vcf_outside : float
-        VCF over the interventions that stay inside, and over those that leave; NaN where no point has two of them.
-    radius : float
-        The distance beyond which a row is outside, in standard deviations.
+    A row is outside if it lies more than ``radius`` standard deviations from the reference rows. ``vcf_inside`` and
+    ``vcf_outside`` are VCF over the interventions that stay, and over those that leave; NaN where no point has two.
 
     Examples
     --------

@@ -12,12 +12,8 @@ from ciplearn.evaluation.scores import short
 
 _WIDTH, _HEIGHT = 460.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 18.0, 16.0, 52.0
-
-# Room that a label takes.
-_LABEL_WIDTH, _LABEL_HEIGHT, _LETTER = 78.0, 17.0, 6.8
-
-# How far below the largest value a logarithmic axis goes.
-_DEPTH = 1e-4
+_LABEL_WIDTH, _LABEL_HEIGHT, _LETTER = 78.0, 17.0, 6.8  # room that a label takes
+_DEPTH = 1e-4  # how far below the largest value a logarithmic axis goes
 
 # One per baseline, in this order; with the colours of the page they are told apart by more than their hue.
 SHAPES = (
@@ -31,16 +27,9 @@ SHAPES = (
 
 # A strip, the room under it that an axis takes, and about how many ticks that has.
 _STRIP_WIDTH, _STRIP_HEIGHT, _MARGIN, _AXIS, _STRIP_TICKS = 190.0, 30.0, 14.0, 20.0, 4
-
-# The part of an axis that is left to values which stand apart.
-_APART = 0.12
-
-# About so many ticks, and at most so many powers of ten.
-_TICKS, _DECADES = 5, 6
-
-# Below, powers of ten run out of digits.
-_NEXT_TO_ZERO = 1e-300
-
+_APART = 0.12  # the part of an axis that is left to values which stand apart
+_TICKS, _DECADES = 5, 6  # about so many ticks, and at most so many powers of ten
+_NEXT_TO_ZERO = 1e-300  # below, powers of ten run out of digits
 _Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 

@@ -24,7 +24,6 @@ from ciplearn.report.charts import Dot
 from ciplearn.report.sections import Individual, asked_about, in_short, scores_by_group
 
 _MOST_INDIVIDUALS = 6
-
 PROFILES = ("decision", "bias-audit", "model-card")
 
 
@@ -46,18 +45,15 @@ class Report:
         Predictors to compare with, where there is no ``comparison``.
     rule, penalty : str
         How the model was trained and chosen, in a few sentences; and the name of the penalty.
-    groups : sequence of str, optional
-        Columns by which scores are shown; the protected ones by default.
-    individuals : sequence, optional
-        Labels of rows to show; those that are affected most by default.
+    groups, individuals : sequence, optional
+        Columns by which scores are shown, the protected ones by default; and labels of rows to show, by default of
+        those that are affected most.
     doubts : mapping of question to answer
         Results of `graph.falsify`, `sensitivity` and their like.
     unknown : mapping of column to int
         How many rows of the table were left out because they have no value there.
-    about_rows, settings
-        Which rows these are, and per command the options to repeat it with.
-    next_steps : mapping of state to command
-        What to do where the model passes, fails or is useless.
+    about_rows, settings, next_steps
+        Which rows these are, per command the options to repeat it with, and per state of the conclusion what to do.
     remedy : str
         What is known of the next step where the model does not pass: that it passes, or that nothing useful does.
 
@@ -66,10 +62,8 @@ class Report:
     >>> from ciplearn import Report, audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(300, random_state=0)
-    >>> model = lambda frame: 2 * frame["training"] + 15
-    >>> found = audit(model, world, people, "income", ["sex"], inputs=["training"], n_points=50)
-    >>> page = Report.of(found).to_html()
-    >>> page.startswith("<!doctype html>")
+    >>> found = audit(lambda frame: 2 * frame["training"] + 15, world, people, "income", ["sex"], n_points=50)
+    >>> Report.of(found).to_html().startswith("<!doctype html>")
     True
     """
 
@@ -109,16 +103,13 @@ class Report:
         absent = [name for name in groups if name not in self.rows.columns]
         if absent:
             columns = ", ".join(map(str, self.rows.columns))
-            raise InputError(
-                f"Groups were asked for by {absent[0]!r}, which is no column of the rows; name one of {columns}."
-            )
+            asked = f"Groups were asked for by {absent[0]!r}, which is no column of the rows"
+            raise InputError(f"{asked}; name one of {columns}.")
         labels, index = several(() if self.individuals is None else self.individuals, "individuals"), self.rows.index
         strangers = [label for label in labels if not isinstance(label, Hashable) or label not in index]
         if strangers:
-            raise InputError(
-                f"Row {strangers[0]!r} is not among the {len(index)} audited rows; name one of these, such as "
-                f"{index[0]!r}."
-            )
+            stranger = f"Row {strangers[0]!r} is not among the {len(index)} audited rows"
+            raise InputError(f"{stranger}; name one of these, such as {index[0]!r}.")
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -136,12 +127,9 @@ class Report:
         return next(iter(self.audit.beside), FREE)
 
     def to_html(self, profile: str = "decision") -> str:
-        """Return the whole page; it needs nothing from a network.
+        """Return the whole page, which needs nothing from a network, in one of its profiles.
 
-        Parameters
-        ----------
-        profile : str
-            ``"decision"``, ``"bias-audit"`` (selection rates and impact ratios) or ``"model-card"``.
+        They are ``"decision"``, ``"bias-audit"`` (selection rates and impact ratios) and ``"model-card"``.
         """
         from ciplearn.report.page import render
 
@@ -171,9 +159,8 @@ class Report:
         outputs, outcome = list(self.audit.vcf.per_output), self.audit.verdict.outcome
         if not self.audit.is_classifier:
             return outcome
-        return (
-            f"the probability of {outcome} = {outputs[0]}" if len(outputs) == 1 else f"the probabilities of {outcome}"
-        )
+        many = f"the probabilities of {outcome}"
+        return many if len(outputs) > 1 else f"the probability of {outcome} = {outputs[0]}"
 
     @property
     def question(self) -> str:

@@ -23,14 +23,9 @@ from ciplearn.report.sections import FEW_ROWS, BiasAudit, Individual, doubts
 if TYPE_CHECKING:
     from ciplearn.causal import Verdict
 
-# Groups that stand before the appendix.
-_FRONT_GROUPS = 4
-
-# From this many nodes on, a drawing leaves out the edges into the prediction.
-_WIDE = 10
-
-# What the unconstrained model is called where there is little room.
-_BEFORE = "before"
+_FRONT_GROUPS = 4  # groups that stand before the appendix
+_WIDE = 10  # from this many nodes on, a drawing leaves out the edges into the prediction
+_BEFORE = "before"  # what the unconstrained model is called where there is little room
 
 
 def render(report: Report, profile: str) -> str:

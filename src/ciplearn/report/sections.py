@@ -32,8 +32,7 @@ from ciplearn.scm.kinds import Array
 if TYPE_CHECKING:
     from ciplearn.report.content import Report
 
-# Changes of the graph that are shown.
-_MOST_CHANGES = 8
+_MOST_CHANGES = 8  # changes of the graph that are shown
 
 # In words, as a bar, its typical difference, whether data refute it, and whether the verdict is another.
 _Change = tuple[str, Markup, str, bool, bool]
@@ -135,9 +134,8 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
-        sentence += (
-            f", and it passes the limit of {amount(report.audit.limit)} at {decimal(min(crossings, key=abs), 2)}"
-        )
+        passed = decimal(min(crossings, key=abs), 2)
+        sentence += f", and it passes the limit of {amount(report.audit.limit)} at {passed}"
     if len(answer.benchmarks):
         strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"
@@ -179,8 +177,7 @@ def _tornado(answer: Sensitivity, report: Report) -> tuple[tuple[_Change, ...], 
     return tuple(changes), strip.axis(report.unit.factor)
 
 
-# A score of fewer rows says little.
-FEW_ROWS = 30
+FEW_ROWS = 30  # a score of fewer rows says little
 
 # The rules of the law allow to leave out categories with less than this share of the rows; here they are marked.
 SMALL_SHARE = 0.02
