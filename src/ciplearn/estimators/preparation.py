@@ -1,8 +1,5 @@
 """A fit is "prepare, then train at a gamma": all that trainings at several gammas share, made once.
 
-Prepared are: the rows, read, encoded and on their device; the roles; the rows that say when to stop; what training is
-penalised for; and what a gamma of 1 weighs.
-
 Where rows are few, which of them say when to stop decides about the network. Several networks are trained then, each
 stopped by other rows, and their mean predicts.
 """

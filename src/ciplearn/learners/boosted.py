@@ -63,8 +63,7 @@ class Boosted(Learner):
     >>> from ciplearn import datasets
     >>> from ciplearn.learners import Boosted
     >>> table = datasets.first_synthetic().sample(100, random_state=0)
-    >>> model = Boosted(trees=10).estimator("regression", random_state=0).fit(table.drop(columns="Y"), table["Y"])
-    >>> model.predict(table).shape
+    >>> Boosted(trees=10).estimator("regression").fit(table[["L", "Z"]], table["Y"]).predict(table).shape
     (100,)
     """
 
@@ -149,10 +148,9 @@ def lightgbm() -> ModuleType:
     try:
         import lightgbm as library
     except (ImportError, OSError) as error:
-        raise MissingDependencyError(
-            f"Boosted trees need LightGBM, which cannot be loaded here ({error}); install lightgbm with the OpenMP "
-            f"library of your system, or pass learner=Network()."
-        ) from error
+        why = f"Boosted trees need LightGBM, which cannot be loaded here ({error})"
+        advice = "install lightgbm with the OpenMP library of your system, or pass learner=Network()"
+        raise MissingDependencyError(f"{why}; {advice}.") from error
     return library
 
 
@@ -238,9 +236,8 @@ class Growth:
         gradient = slopes[:, column] * len(cost.rows)
         if self.booster.update(fobj=lambda *_: (gradient, curvature)):
             return None
-        described = self.booster.dump_model(start_iteration=self.count, num_iteration=1)["tree_info"][0]
+        tree = tree_of(self.booster.dump_model(start_iteration=self.count, num_iteration=1)["tree_info"][0])
         self.count += 1
-        tree = tree_of(described)
         tree = replace(tree, feature=self.places[tree.feature])
         leaf = tree.leaves(cost.inputs)
         pull, rows = (np.bincount(leaf, part, len(tree.value)) for part in (gradient, curvature))
@@ -307,9 +304,8 @@ def _grown(
         with torch.no_grad():
             parts = [[float(part) for part in cost.parts(cost.output)] for cost in costs]
         values = [loss + cost.weight * penalty for (loss, penalty), cost in zip(parts, costs, strict=True)]
-        history.append(
-            {"loss": parts[0][0], "penalty": parts[0][1], **({"validation": values[1]} if values[1:] else {})}
-        )
+        validation = {"validation": values[1]} if values[1:] else {}
+        history.append({"loss": parts[0][0], "penalty": parts[0][1], **validation})
         since += 1
         if values[-1] < best:
             best, kept, since, outputs = values[-1], len(trees), 0, [cost.output.clone() for cost in costs]
