@@ -135,8 +135,8 @@ class Network(Learner):
     Examples
     --------
     >>> from ciplearn.learners import Network
-    >>> Network(hidden=(8,)).estimator("regression", random_state=0)
-    CIPRegressor(gamma=0.0, learner=Network(hidden=(8,), epochs=100), random_state=0)
+    >>> Network(hidden=(8,), epochs=2).estimator("regression").setting("hidden")
+    (8,)
     """
 
     name: ClassVar[str] = "network"
@@ -179,7 +179,7 @@ class Linear(Learner):
     Examples
     --------
     >>> from ciplearn.learners import Linear
-    >>> Linear().estimator("regression").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).predict([[1.0]])
+    >>> Linear().estimator("regression").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).predict([[1.0]]).round()
     array([1.])
     """
 
