@@ -48,8 +48,7 @@ class Equation:
         mean = self.regression.mean(rows[:, self.causes])
         if not self.is_category:
             return mean + noise[:, self.places]
-        drawn = torch.multinomial(mean, 1, generator=generator)[:, 0]
-        return one_hot(drawn, mean.shape[1]).to(mean.dtype)
+        return one_hot(torch.multinomial(mean, 1, generator=generator)[:, 0], mean.shape[1]).to(mean.dtype)
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,7 @@ class CausallyAugmented(_Augmentation):
 
     Parameters
     ----------
-    copies : int
-        How often an epoch shows each row; how often an ``estimator`` meets it.
+    copies : int, as in `Augmented`
     keep_residuals : bool
         ``False`` leaves the residuals out, as the paper describes it.
 

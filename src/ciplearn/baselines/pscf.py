@@ -347,8 +347,7 @@ class FairRows:
                 for correction, (mean, scale), (noise, gumbel) in zip(
                     self.corrections, posteriors, noises, strict=True
                 ):
-                    latent = mean[block] + scale[block] * noise
-                    value = correction.value(some, self.baseline, latent, gumbel)
+                    value = correction.value(some, self.baseline, mean[block] + scale[block] * noise, gumbel)
                     # The places of a column stand together: they are written as slices, not one by one.
                     for column, _ in correction.node.parts:
                         first = correction.places[column.start]

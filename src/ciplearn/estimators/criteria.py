@@ -130,8 +130,7 @@ def score(judged: Judged) -> float:
         return float(judged.mean(judged.answers.argmax(axis=1) == judged.truth))
     truth, answers = (part.reshape(len(judged.truth), -1) for part in (judged.truth, judged.answers))
     spread = judged.mean(np.square(truth - judged.mean(truth)))
-    wrong = judged.mean(np.square(truth - answers))
-    return float(np.mean(1 - wrong / np.where(spread > 0, spread, 1.0)))
+    return float(np.mean(1 - judged.mean(np.square(truth - answers)) / np.where(spread > 0, spread, 1.0)))
 
 
 def balanced_accuracy(judged: Judged) -> float:

@@ -183,8 +183,7 @@ class _Trials:
         self.judged: dict[float, Judged] = {}
         self.folds: list[tuple[Prepared, tuple[Any, Any, Any], Invariance | None]] = []
         labels = y if is_classifier(search.estimator) else None
-        seed = as_seed(search.random_state)
-        splits = judging_splits(X, y, search.validation_fraction, seed, labels, cv, _FOLDS)
+        splits = judging_splits(X, y, search.validation_fraction, as_seed(search.random_state), labels, cv, _FOLDS)
         n = sum(len(judge) for _, judge in splits) if len(splits) > 1 else sum(map(len, splits[0]))
         if sample_weight is not None and np.shape(sample_weight) != (n,):
             shape = f"{np.shape(sample_weight)} for {n} rows"

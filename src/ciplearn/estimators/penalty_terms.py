@@ -204,8 +204,7 @@ def is_relative(estimator: Any) -> bool:
         return False
     if scale not in (OUTCOME, AUTO):
         raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
-    passed = estimator.penalty is not None and estimator.counterfactuals is None
-    return scale == OUTCOME or not passed
+    return scale == OUTCOME or estimator.penalty is None or estimator.counterfactuals is not None
 
 
 def gamma_units(

@@ -173,11 +173,10 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     Examples
     --------
-    >>> from ciplearn import CausalGraph, CIPClassifier, datasets
+    >>> from ciplearn import CIPClassifier, datasets
     >>> people = datasets.applicants().sample(200, random_state=0)
     >>> y = people.pop("income") > 43
-    >>> graph = CausalGraph.from_edges("sex -> training, sex -> granted, training -> granted")
-    >>> model = CIPClassifier(graph=graph, outcome="granted", protected=["sex"], gamma=1, epochs=5, random_state=0)
+    >>> model = CIPClassifier(protected=["sex"], adjustment=["region"], gamma=1, epochs=5, random_state=0)
     >>> model.fit(people, y).predict_proba(people).shape
     (200, 2)
     >>> model.classes_

@@ -140,8 +140,7 @@ class Prepared:
         fits = []
         for number, split in enumerate(self.splits):
             seeded = replace(settings, seed=settings.seed + number)
-            in_loop = partial(by_gradients, split, seeded, number)
-            fits.append(Training(estimator, split, seeded, path, in_loop).fit())
+            fits.append(Training(estimator, split, seeded, path, partial(by_gradients, split, seeded, number)).fit())
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale

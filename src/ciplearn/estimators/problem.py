@@ -88,8 +88,7 @@ class Problem:
             raise InputError("A problem has a graph; pass an estimator with graph=.")
         table, kept = without_missing(table, roles.used, estimator.missing)
         task = CLASSIFICATION if is_classifier(estimator) else REGRESSION
-        whole = table.assign(**{roles.verdict.outcome: target[kept]})
-        return cls(whole, roles.verdict.graph, roles, task)
+        return cls(table.assign(**{roles.verdict.outcome: target[kept]}), roles.verdict.graph, roles, task)
 
     @property
     def verdict(self) -> Verdict:

@@ -134,8 +134,7 @@ class Encoder:
 
     def written(self, job: EncodingJob) -> tuple[int, list[TrainingRows], list[TrainingRows]]:
         """The second pass: write a part's rows; return how many, those that say when to stop, some of the others."""
-        stopping: list[TrainingRows] = []
-        looked_at: list[TrainingRows] = []
+        stopping, looked_at = list[TrainingRows](), list[TrainingRows]()
         labels = [name for name, column in self.columns.items() if column.kind == CATEGORY]
 
         def pieces() -> Iterator[TrainingRows]:

@@ -122,8 +122,7 @@ class Boosted(Learner):
         else:
             settings["objective"] = "binary" if classes else "regression"
         library = lightgbm()
-        grown: list[Tree] = []
-        output: list[int] = []
+        grown, output = list[Tree](), list[int]()
         for column in range(1 if classes else n_outputs):
             learnt = library.Dataset(inputs, _column(rows, column), weight=weights, params=settings)
             given: dict[str, Any] = {}
@@ -276,8 +275,7 @@ def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, p
         costs.append(Cost.of(split.validation.rows, objective, split.validation.invariance, weight, base))
     everything = Growth(costs[0], range(costs[0].inputs.shape[1]), settings)
     least = _LEAST_GAIN if len(costs[0].inputs) > len(split.rows) else _LEAST_GAIN_UNSEEN
-    trees: list[tuple[Tree, int]] = []
-    alone: list[Growth] = []
+    trees, alone = list[tuple[Tree, int]](), list[Growth]()
     if training.path:
         # What a penalty finds in them is chance. Outputs are shared: all trees add to the same ones.
         plain = [replace(cost, weight=0.0) for cost in costs]
@@ -292,8 +290,7 @@ def _grown(
     growths: Sequence[Growth], costs: Sequence[Cost], rounds: int, patience: int, least: float
 ) -> tuple[list[tuple[Tree, int]], list[dict[str, float]]]:
     """Return the trees with their outputs, up to the round that the last of the costs judges best, and a history."""
-    trees: list[tuple[Tree, int]] = []
-    history: list[dict[str, float]] = []
+    trees, history = list[tuple[Tree, int]](), list[dict[str, float]]()
     last, best, kept, since, outputs = np.inf, np.inf, 0, 0, [cost.output.clone() for cost in costs]
     for _ in range(rounds):
         for growth, column in product(growths, range(costs[0].output.shape[1])):
