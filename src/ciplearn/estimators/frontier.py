@@ -174,5 +174,6 @@ class _Sweep:
             try:
                 values[name] = float(value)
             except (TypeError, ValueError, OverflowError):
-                raise InputTypeError(f"The measure {name!r} must return a number, got {value!r:.80}.") from None
+                got = f"{value!r:.80}"
+                raise InputTypeError(f"The measure {name!r} must return a number, got {got}; correct it.") from None
         return Point(*pair, values)

@@ -77,7 +77,7 @@ def from_spec(spec: Any) -> Any:
         if not right:
             raise TypeError(value.name)
     except TypeError as error:
-        raise InputError(f"The model file describes {spec['kind']} in a way that does not fit.") from error
+        raise InputError(f"The model file describes {spec['kind']} in a way that does not fit; save anew.") from error
     return value
 
 
@@ -89,7 +89,7 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
     model._settings(seed=0)
     needed = {*model.encoding_.names, *model.roles_.used}
     if not isinstance(columns, list) or len({*columns}) != len(columns) or not needed <= {*columns}:
-        raise InputError(f"The model file lists the columns {columns!r}, which are not those of its roles.")
+        raise InputError(f"The model file lists the columns {columns!r}, which are not those of its roles; save anew.")
 
 
 def architecture(network: nn.Module) -> dict[str, Any]:
