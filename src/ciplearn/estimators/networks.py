@@ -338,7 +338,7 @@ def network_of(module: Any) -> nn.Module:
         why = f"module must be a network or a function without arguments, got {module!r}: {error}"
         raise InputTypeError(f"{why}; pass an instance, or a lambda.") from error
     if not isinstance(made, nn.Module):
-        raise InputTypeError(f"module must be a torch.nn.Module or a function that returns one, got {made!r}; pass it.")
+        raise InputTypeError(f"module must be a torch.nn.Module or a function returning one, got {made!r}; pass one.")
     return made
 
 
