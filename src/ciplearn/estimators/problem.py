@@ -331,7 +331,7 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     for column in [columns] if listed is None else listed:
         if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if not 0 <= column < len(names):
-                raise InputError(f"{role} names column {column}, but X has 0 to {len(names) - 1}; count from 0.")
+                raise InputError(f"{role} names column {column}, X has columns 0 to {len(names) - 1}; count from 0.")
             if str(column) in names and names[column] != str(column):
                 either = f"the column {str(column)!r} or the one at that position, {names[column]!r}"
                 raise InputError(f"{role} names {column}, which may be {either}; name it as text.")
