@@ -152,7 +152,9 @@ class PSCF(Baseline):
             why = f"baseline must map protected columns to values, got {chosen!r}"
             raise InputError(f"{why}; pass {{{names[0]!r}: ...}}.")
         if strange := [name for name in chosen if name not in names]:
-            raise InputError(f"baseline names {strange[0]!r}, which is not protected; those are {', '.join(names)}.")
+            raise InputError(
+                f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
+            )
         # Numbers that take few values count as groups: theirs is the commonest value.
         held = {name: table[name] for name in names}
         usual = {name: c.mode().iloc[0] if takes_few_values(c) else float(c.mean()) for name, c in held.items()}
@@ -237,8 +239,9 @@ class LatentNode(nn.Module):
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        width, self.divergence_weight = encoding.width, divergence_weight
+        width = encoding.width
         self.parts = tuple(zip(encoding.slices, encoding.categories, strict=True))
+        self.divergence_weight = divergence_weight
         self.encoder = Perceptron(n_causes + width, (n_hidden,), 2 * n_latents, generator=generator)
         self.decoder = Perceptron(n_causes + n_latents, (n_hidden,), width, generator=generator)
         self.log_scale = nn.Parameter(torch.full((width,), _FIRST_LOG_SCALE))
