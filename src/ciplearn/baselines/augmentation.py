@@ -48,8 +48,7 @@ class Equation:
         mean = self.regression.mean(rows[:, self.causes])
         if not self.is_category:
             return mean + noise[:, self.places]
-        drawn = torch.multinomial(mean, 1, generator=generator)[:, 0]
-        return one_hot(drawn, mean.shape[1]).to(mean.dtype)
+        return one_hot(torch.multinomial(mean, 1, generator=generator)[:, 0], mean.shape[1]).to(mean.dtype)
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,8 @@ class ChangeOfA:
     places: Tensor  # where A stands in a row
     equations: Sequence[Equation] = ()  # of what follows A, each after its causes
 
-    def __call__(
-        self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None
-    ) -> Tensor:  # (b, width), (b, width) -> (b, width)
-        """Return changed rows, drawn from a generator; inside a training from the one that training has seeded."""
+    def __call__(self, rows: Tensor, noise: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Return changed rows, (b, width), drawn from a generator; in a training from the one that it has seeded."""
         drawn = self.pool[torch.randint(len(self.pool), (len(rows),), device=rows.device, generator=generator)]
         changed = rows.index_copy(1, self.places, drawn)
         for equation in self.equations:
@@ -185,19 +182,16 @@ class Augmented(_Augmentation):
     Examples
     --------
     >>> from ciplearn import baselines, datasets
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = baselines.Augmented(graph=world.graph, outcome="Y", protected=["A"], copies=2, epochs=2, random_state=0)
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> model = baselines.Augmented(protected=["A"], copies=2, epochs=2)
     >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
     (100,)
     """
 
     def _following(self, columns: NodeColumns) -> dict[str, tuple[str, ...]]:
         if not set(columns.protected) & set(columns.inputs):
-            raise InputError(
-                f"There is nothing to augment: {as_set(columns.protected)} is not among the inputs "
-                f"{as_set(columns.inputs)}; add it, or use NaivePredictor."
-            )
+            why = f"{as_set(columns.protected)} is not among the inputs {as_set(columns.inputs)}"
+            raise InputError(f"There is nothing to augment: {why}; add it, or use NaivePredictor.")
         return {}
 
     def _noise(self, rows: Tensor, equations: Sequence[Equation]) -> Tensor:
@@ -214,8 +208,7 @@ class CausallyAugmented(_Augmentation):
 
     Parameters
     ----------
-    copies : int
-        How often an epoch shows each row; how often an ``estimator`` meets it.
+    copies : int, as in `Augmented`
     keep_residuals : bool
         ``False`` leaves the residuals out, as the paper describes it.
 
@@ -226,9 +219,7 @@ class CausallyAugmented(_Augmentation):
     >>> from ciplearn import baselines, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(100, random_state=0)
-    >>> model = baselines.CausallyAugmented(
-    ...     graph=world.graph, outcome="Y", protected=["A"], copies=2, epochs=2, random_state=0
-    ... )
+    >>> model = baselines.CausallyAugmented(graph=world.graph, outcome="Y", protected=["A"], copies=2, epochs=2)
     >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
     (100,)
     """

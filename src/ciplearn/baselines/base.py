@@ -147,9 +147,8 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
                 raise InputError(f"Pass either a {other} or an estimator, got both; the estimator stands in its place.")
             task = task_of_estimator(self.estimator)
             if self.task not in ("auto", task):
-                raise InputError(
-                    f"The task is {self.task}, but {type(self.estimator).__name__} does {task}; change one of them."
-                )
+                kind = type(self.estimator).__name__
+                raise InputError(f"The task is {self.task}, but {kind} does {task}; change one of them.")
             return task
         if self.task != "auto":
             return self.task
@@ -230,8 +229,7 @@ class NodeColumns:
     """The nodes that a baseline reads, with the columns that hold them."""
 
     names: tuple[str, ...]  # columns of the table
-    # protected, inputs: nodes. Without a graph every column, or every vector of columns, is a node
-    protected: tuple[str, ...]
+    protected: tuple[str, ...]  # nodes; without a graph every column, or every vector of columns, is one
     inputs: tuple[str, ...]
     outcome: str | None = None
     graph: CausalGraph | None = None
@@ -270,10 +268,8 @@ class NodeColumns:
 
     def _known_graph(self) -> CausalGraph:
         if self.graph is None:
-            raise InputError(
-                "A causal graph is needed to tell what descends from the protected columns, got graph=None; pass for "
-                "example graph=CausalGraph.from_edges('A -> L, L -> Y')."
-            )
+            why = "A causal graph is needed to tell what descends from the protected columns, got graph=None"
+            raise InputError(f"{why}; pass for example graph=CausalGraph.from_edges('A -> L, L -> Y').")
         return self.graph
 
 
@@ -285,9 +281,8 @@ def settle_columns(
     named = named_columns({"protected": protected, "context": context, "inputs": inputs}, names, outcome)
     if graph is None:
         if not named["protected"]:
-            raise InputError(
-                f"No protected column was named, got protected={protected!r}; name the columns to be invariant in."
-            )
+            why = f"No protected column was named, got protected={protected!r}"
+            raise InputError(f"{why}; name the columns to be invariant in.")
         asked = tuple(dict.fromkeys(named["protected"]))
         # A vector is a node where it is named so.
         vectors = [node for node in asked if node not in names]

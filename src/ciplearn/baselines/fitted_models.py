@@ -50,10 +50,8 @@ class TableEstimator:
         target = read_labels(y) if is_classifier(fresh) else read_numbers(y)
         step, last = fresh.steps[-1] if isinstance(fresh, Pipeline) else ("", fresh)
         if weights is not None and not has_fit_parameter(last, "sample_weight"):
-            raise InputError(
-                f"{type(last).__name__} takes no sample_weight, but weights were passed; leave them out, or pass "
-                f"another estimator."
-            )
+            why = f"{type(last).__name__} takes no sample_weight, but weights were passed"
+            raise InputError(f"{why}; leave them out, or pass another estimator.")
         weighted = {} if weights is None else {f"{step}__sample_weight" if step else "sample_weight": weights}
         with in_one_sentence(f"{type(fresh).__name__} cannot be fitted", "pass another estimator, or other rows"):
             fresh.fit(rows, target, **weighted)
@@ -84,10 +82,8 @@ def task_of_estimator(estimator: Any) -> str:
             return CLASSIFICATION
         if is_regressor(estimator):
             return REGRESSION
-    raise InputTypeError(
-        f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}; pass for example "
-        f"HistGradientBoostingRegressor()."
-    )
+    why = f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}"
+    raise InputTypeError(f"{why}; pass for example HistGradientBoostingRegressor().")
 
 
 class ColumnRegression(Protocol):

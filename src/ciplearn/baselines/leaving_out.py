@@ -43,20 +43,16 @@ class NaivePredictor(Baseline):
     Examples
     --------
     >>> from ciplearn import baselines, datasets
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = baselines.NaivePredictor(graph=world.graph, outcome="Y", protected=["A"], epochs=2, random_state=0)
-    >>> model.fit(table.drop(columns="Y"), table["Y"]).inputs_
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> baselines.NaivePredictor(protected=["A"], epochs=2).fit(table[["A", "L", "Z"]], table["Y"]).inputs_
     ('L', 'Z')
     """
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
         seen = tuple(node for node in columns.inputs if node not in columns.protected)
         if not seen:
-            raise InputError(
-                f"Nothing is left to predict from: X has {len(columns.names)} feature(s), and every input is protected "
-                f"({as_set(columns.protected)}); name more inputs."
-            )
+            why = f"X has {len(columns.names)} feature(s), and every input is protected ({as_set(columns.protected)})"
+            raise InputError(f"Nothing is left to predict from: {why}; name more inputs.")
         return columns.of(seen)
 
 
@@ -78,13 +74,11 @@ class CF1(Baseline):
     """
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
-        seen = columns.unchanged()
-        if not seen:
-            raise InputError(
-                f"CF1 has nothing to predict from: every input descends from {as_set(columns.protected)} in the graph "
-                f"(the inputs are {as_set(columns.inputs)}); add a non-descendant, or use CF2."
-            )
-        return seen
+        if seen := columns.unchanged():
+            return seen
+        why = f"every input descends from {as_set(columns.protected)} in the graph"
+        which = f"the inputs are {as_set(columns.inputs)}"
+        raise InputError(f"CF1 has nothing to predict from: {why} ({which}); add a non-descendant, or use CF2.")
 
 
 @dataclass(eq=False, repr=False)
@@ -117,11 +111,8 @@ class InvariantDirections(Baseline):
     >>> from ciplearn import baselines, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)
-    >>> model = baselines.InvariantDirections(
-    ...     graph=world.graph, outcome="income", protected=["sex"], counterfactuals=world, epochs=2, random_state=0
-    ... )
-    >>> model = model.fit(people.drop(columns="income"), people["income"])
-    >>> model.unchanged_
+    >>> model = baselines.InvariantDirections(protected=["sex"], counterfactuals=world, epochs=2)
+    >>> model.fit(people.drop(columns="income"), people["income"]).unchanged_
     ('age', 'region')
     """
 
@@ -133,10 +124,8 @@ class InvariantDirections(Baseline):
 
     def _learnt(self, table: pd.DataFrame, y: Any, weights: Any, columns: NodeColumns) -> Any:
         if self.counterfactuals is None:
-            raise InputError(
-                "InvariantDirections asks causal models what A moves, got counterfactuals=None; pass for example "
-                "counterfactuals=fit_scm(graph, table)."
-            )
+            why = "InvariantDirections asks causal models what A moves, got counterfactuals=None"
+            raise InputError(f"{why}; pass for example counterfactuals=fit_scm(graph, table).")
         tolerance = positive(self.tolerance, "tolerance", maximum=1)
         complete = table.notna().all(axis=1).to_numpy()
         if not complete.any():
@@ -145,8 +134,8 @@ class InvariantDirections(Baseline):
         outcome = (self.outcome, values[:, 0]) if self.outcome is not None and values.shape[1] == 1 else None
         about = table[complete], columns.of(columns.protected), outcome
         movement = np.sum([self._movement(one, *about) for one in checked_models(self.counterfactuals)], axis=0)
-        spread = np.cov(self.encoding_.features(table[complete]).astype(float), rowvar=False, ddof=0)
-        spread = spread.reshape(movement.shape)
+        encoded = self.encoding_.features(table[complete]).astype(float)
+        spread = np.cov(encoded, rowvar=False, ddof=0).reshape(movement.shape)
         still = np.diag(movement) <= tolerance**2 * np.diag(spread)
         entries = zip(self.encoding_.columns, self.encoding_.slices, strict=True)
         self.unchanged_ = tuple(column.name for column, places in entries if still[places].all())
@@ -155,10 +144,8 @@ class InvariantDirections(Baseline):
         block = np.ix_(places, places)
         self.directions_ = _unmoved(movement[block], spread[block], tolerance)
         if not self.unchanged_ and not self.directions_.shape[1]:
-            raise InputError(
-                f"Nothing is left to predict from: the models move every combination of the inputs "
-                f"{as_set(columns.inputs)}; add inputs that do not follow the protected variables."
-            )
+            why = f"the models move every combination of the inputs {as_set(columns.inputs)}"
+            raise InputError(f"Nothing is left to predict from: {why}; add inputs that the protected do not move.")
         return super()._learnt(table, y, weights, columns)
 
     def _view(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -203,11 +190,6 @@ class StraightLine(Baseline):
 
     Other parameters and attributes: see `Baseline`; the graph is needed.
 
-    Attributes
-    ----------
-    model_ : Mixture
-        Both trained predictors, with the share.
-
     Examples
     --------
     >>> from ciplearn import baselines, datasets
@@ -238,10 +220,8 @@ class StraightLine(Baseline):
         free = self._trained(table[list(self.inputs_)], y, weights)
         classes = free.classes_ if self.task_ == CLASSIFICATION else None
         if classes is not None and not hasattr(free, "predict_proba"):
-            raise InputError(
-                f"The straight line mixes probabilities, but {type(self.estimator).__name__} has none; pass a "
-                f"classifier with predict_proba."
-            )
+            why = f"The straight line mixes probabilities, but {type(self.estimator).__name__} has none"
+            raise InputError(f"{why}; pass a classifier with predict_proba.")
         if unchanged:
             invariant = self._trained(table[list(unchanged)], y, weights)
         else:
@@ -306,9 +286,7 @@ class CF2(Baseline):
     >>> from ciplearn import baselines, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(100, random_state=0)
-    >>> model = baselines.CF2(
-    ...     graph=world.graph, outcome="Y", protected=["A"], regressor=LinearRegression(), epochs=2, random_state=0
-    ... )
+    >>> model = baselines.CF2(graph=world.graph, protected=["A"], outcome="Y", regressor=LinearRegression(), epochs=2)
     >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
     (100,)
     """
@@ -320,10 +298,8 @@ class CF2(Baseline):
         one_of(self.regress_on, "regress_on", ("parents", "protected"))
         unchanged, regressed = columns.unchanged(), self._regressed(columns)
         if not unchanged and not regressed:
-            raise InputError(
-                f"CF2 has nothing to predict from: the only inputs are {as_set(columns.inputs)}, which are protected; "
-                f"name more inputs."
-            )
+            why = f"the only inputs are {as_set(columns.inputs)}, which are protected"
+            raise InputError(f"CF2 has nothing to predict from: {why}; name more inputs.")
         causes = (name for names in regressed.values() for name in names)
         return tuple(dict.fromkeys((*unchanged, *regressed, *causes)))
 

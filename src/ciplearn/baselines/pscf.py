@@ -117,8 +117,7 @@ class PSCF(Baseline):
         self, table: pd.DataFrame, rows: Tensor, columns: NodeColumns, unfair: UnfairEdges
     ) -> tuple[CorrectedNode, ...]:
         protected = TableEncoding.of(table, columns.of(columns.protected))
-        penalty = latent_penalty(table, protected)
-        right = torch.from_numpy(protected.numbers(table))
+        penalty, right = latent_penalty(table, protected), torch.from_numpy(protected.numbers(table))
         device, corrections, changed = chosen_device(self.device), list[CorrectedNode](), set[str]()
         for node in columns.responding():
             causes = self._causes(node, columns)
@@ -127,8 +126,7 @@ class PSCF(Baseline):
                 continue
             changed.add(node)
             places, given, replaced = (self.encoding_.places(columns.of(names)) for names in ([node], causes, unfairly))
-            training = TrainingRows(inputs=(rows[:, given], rows[:, places]), target=rows[:, places], right=right)
-            training = training.to(device)
+            training = TrainingRows((rows[:, given], rows[:, places]), target=rows[:, places], right=right).to(device)
             settings = TrainingSettings(
                 gamma=self.gamma,
                 epochs=self.epochs,
@@ -151,9 +149,8 @@ class PSCF(Baseline):
         """A row with each protected column at what was chosen, else at its mean or commonest value."""
         names, chosen = columns.of(columns.protected, "protected"), {} if self.baseline is None else self.baseline
         if not isinstance(chosen, Mapping):
-            raise InputError(
-                f"baseline must map protected columns to values, got {chosen!r}; pass {{{names[0]!r}: ...}}."
-            )
+            why = f"baseline must map protected columns to values, got {chosen!r}"
+            raise InputError(f"{why}; pass {{{names[0]!r}: ...}}.")
         if strange := [name for name in chosen if name not in names]:
             raise InputError(
                 f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
@@ -164,17 +161,13 @@ class PSCF(Baseline):
                     f"baseline must give {name!r} one value, got {str(value)[:80]!r}; pass a value that occurs."
                 )
         # Numbers that take few values count as groups: theirs is the commonest value.
-        usual = {
-            name: table[name].mode().iloc[0] if takes_few_values(table[name]) else float(table[name].mean())
-            for name in names
-        }
+        held = {name: table[name] for name in names}
+        usual = {name: c.mode().iloc[0] if takes_few_values(c) else float(c.mean()) for name, c in held.items()}
         row = self._encoded(table.iloc[:1].assign(**{**usual, **chosen}))[0]
         for name in chosen:
             if any(self.encoding_.only([name]).categories) and row[self.encoding_.places([name])].sum() == 0:
-                raise InputError(
-                    f"baseline names {chosen[name]!r} for {name!r}, which no training row has; pass a value that "
-                    f"occurs."
-                )
+                why = f"baseline names {chosen[name]!r} for {name!r}, which no training row has"
+                raise InputError(f"{why}; pass a value that occurs.")
         return row
 
     def _encoded(self, table: pd.DataFrame) -> Tensor:  # (n, width)
@@ -316,9 +309,8 @@ class NegativeEvidence(Objective):
 class CorrectedNode:
     """How one node follows its causes."""
 
-    # places, causes: where the node and its causes stand in an encoded row
-    places: list[int]
-    causes: list[int]
+    places: list[int]  # where the node stands in an encoded row
+    causes: list[int]  # and its causes
     replaced: list[int]  # those places of protected causes that act along unfair edges
     node: LatentNode  # in double precision
 
@@ -360,10 +352,10 @@ class FairRows:
             changed = rows.clone()
             for block in blocks:
                 some = changed[block]  # a view
-                given = zip(self.corrections, posteriors, noises, strict=True)
-                for correction, (mean, scale), (noise, gumbel) in given:
-                    latent = mean[block] + scale[block] * noise
-                    value = correction.value(some, self.baseline, latent, gumbel)
+                for correction, (mean, scale), (noise, gumbel) in zip(
+                    self.corrections, posteriors, noises, strict=True
+                ):
+                    value = correction.value(some, self.baseline, mean[block] + scale[block] * noise, gumbel)
                     # The places of a column stand together: they are written as slices, not one by one.
                     for column, _ in correction.node.parts:
                         first = correction.places[column.start]

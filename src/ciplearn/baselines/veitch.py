@@ -55,9 +55,8 @@ class Veitch(Baseline):
     Examples
     --------
     >>> from ciplearn import baselines, datasets
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = baselines.Veitch(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> model = baselines.Veitch(protected=["A"], direction="causal", epochs=2)
     >>> model.fit(table.drop(columns="Y"), table["Y"]).predict(table).shape
     (100,)
     """
@@ -76,9 +75,8 @@ class Veitch(Baseline):
 
     def _read_by_predict(self, columns: NodeColumns) -> tuple[str, ...]:
         if self.estimator is not None:
-            raise InputError(
-                f"Veitch trains with a penalty, which needs gradients, got estimator={self.estimator!r}; leave it out."
-            )
+            why = f"Veitch trains with a penalty, which needs gradients, got estimator={self.estimator!r}"
+            raise InputError(f"{why}; leave it out.")
         return columns.of(columns.inputs)
 
     def _read_by_fit(self, columns: NodeColumns) -> tuple[str, ...]:
@@ -90,9 +88,8 @@ class Veitch(Baseline):
         shown = self._with_outcome(table[list(self._read_by_fit(columns))], y)
         given = tuple(name for name in shown.columns if name not in table.columns)
         self.independence_ = Independence(right=right, given=given)
-        cells = self.direction_ == CAUSAL or self.task_ == CLASSIFICATION
         penalty: Penalty = HSIC(_KERNEL, _KERNEL) if self.direction_ == CAUSAL else HSCIC.paper()
-        if cells and form_groups(table, right):
+        if (self.direction_ == CAUSAL or self.task_ == CLASSIFICATION) and form_groups(table, right):
             penalty = MMD(_KERNEL)
         model = self._network(
             inputs=self.inputs_,
@@ -118,8 +115,7 @@ class Veitch(Baseline):
         effects = others & columns.graph.descendants(columns.outcome)
         causes = others & columns.graph.ancestors(columns.outcome)
         if effects and causes:
-            raise InputError(
-                f"The graph is neither causal nor anti-causal: {columns.outcome!r} is caused by "
-                f"{as_set(sorted(causes))} and causes {as_set(sorted(effects))}; pass the direction."
-            )
+            both = f"is caused by {as_set(sorted(causes))} and causes {as_set(sorted(effects))}"
+            why = f"The graph is neither causal nor anti-causal: {columns.outcome!r} {both}"
+            raise InputError(f"{why}; pass the direction.")
         return ANTICAUSAL if effects else CAUSAL

@@ -212,10 +212,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
             # 1 where something is to be kept and no gamma is named.
             return 1.0 if self.gamma is None else non_negative(self.gamma, "gamma")
         if self.gamma is not None and non_negative(self.gamma, "gamma") > 0:
-            raise InputError(
-                f"gamma={self.gamma!r} asks for an independence, but no protected column was named; pass "
-                f"protected=[...], a graph, or an independence."
-            )
+            why = f"gamma={self.gamma!r} asks for an independence, but no protected column was named"
+            raise InputError(f"{why}; pass protected=[...], a graph, or an independence.")
         return 0.0
 
     def fresh_perceptron(
@@ -234,10 +232,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
         """Where the inputs of an invariant path stand; none where there shall be no path."""
         places = self.encoding_.places(self.roles_.unchanged)
         if self.invariant_path and not places:
-            raise InputError(
-                "An invariant path was asked for, but no input is known not to descend from the protected columns; "
-                "pass a graph, or invariant_path=False."
-            )
+            why = "An invariant path was asked for, but no input is known not to descend from the protected columns"
+            raise InputError(f"{why}; pass a graph, or invariant_path=False.")
         wanted = self.module is None if self.invariant_path is None else bool(self.invariant_path)
         # With nothing but unchanged inputs the network is that path.
         return places if wanted and len(places) < self.encoding_.width else []

@@ -130,8 +130,7 @@ def score(judged: Judged) -> float:
         return float(judged.mean(judged.answers.argmax(axis=1) == judged.truth))
     truth, answers = (part.reshape(len(judged.truth), -1) for part in (judged.truth, judged.answers))
     spread = judged.mean(np.square(truth - judged.mean(truth)))
-    wrong = judged.mean(np.square(truth - answers))
-    return float(np.mean(1 - wrong / np.where(spread > 0, spread, 1.0)))
+    return float(np.mean(1 - judged.mean(np.square(truth - answers)) / np.where(spread > 0, spread, 1.0)))
 
 
 def balanced_accuracy(judged: Judged) -> float:
@@ -163,9 +162,7 @@ def _area(of_class: Array, answers: Array, weights: Array | None) -> float:
     return float(within @ (np.cumsum(without) - without / 2) / (within.sum() * without.sum()))
 
 
-CRITERIA: dict[str, Callable[[Judged], float]] = {
-    criterion.__name__: criterion for criterion in (loss, auc, score, balanced_accuracy)
-}
+CRITERIA: dict[str, Callable[[Judged], float]] = {one.__name__: one for one in (loss, auc, score, balanced_accuracy)}
 
 
 def checked_criterion(name: Any, *, classifier: bool, further: tuple[str, ...] = ()) -> str:
@@ -274,11 +271,8 @@ def _copies(X: Any, y: Any) -> np.ndarray:  # (n,)
     ]
     groups = copy_groups(pd.concat(both, axis=1))
     if copied := int((groups != np.arange(len(groups))).sum()):
-        warnings.warn(
-            f"{copied} of {len(groups)} rows are copies of others; copies stay on one side of every split.",
-            CopiesWarning,
-            stacklevel=4,
-        )
+        sentence = f"{copied} of {len(groups)} rows are copies of others; copies stay on one side of every split."
+        warnings.warn(sentence, CopiesWarning, stacklevel=4)
     return groups
 
 
@@ -336,8 +330,7 @@ def judging_splits(
 def held_out(n: int, share: float, seed: int, turn: int = 0) -> tuple[torch.Tensor, torch.Tensor]:  # positions
     """Return the rows to train on, and those that say when to stop; in another turn others do, as far as they go."""
     count = stopping_count(n, share)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    order = order.roll(-turn * count)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).roll(-turn * count)
     return order[count:], order[:count]
 
 
@@ -350,8 +343,6 @@ def stopping_count(n: int, share: float, most: int | None = None, left_out: int 
         raise InputError(f"validation_fraction must be below 1, got {share!r}; pass for example 0.1.")
     count = min(max(2, round(share * n)), n if most is None else most)
     if n - left_out - count < 2:
-        raise InputError(
-            f"Early stopping holds out {count} of {n - left_out} rows, which leaves {max(0, n - left_out - count)} to "
-            f"train on, and training needs 2; pass more rows, or early_stopping=False."
-        )
+        left = f"Early stopping holds out {count} of {n - left_out} rows, which leaves {max(0, n - left_out - count)}"
+        raise InputError(f"{left} to train on, and training needs 2; pass more rows, or early_stopping=False.")
     return count

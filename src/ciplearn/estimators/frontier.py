@@ -69,17 +69,14 @@ def frontier(
     engine : Engine, optional
         Who trains instead: for example ``ciplearn.scale.RayEngine(workers=2)``, a task per gamma and seed.
     verbose : bool
-        Show a progress bar.
 
     Examples
     --------
     >>> from ciplearn import CIPRegressor, datasets, frontier
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)
-    >>> X, y = people.drop(columns="income"), people["income"]
-    >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=3)
-    >>> curve = frontier(model, X, y, gammas=[0, 1], seeds=[0])
-    >>> curve.table["gamma"].tolist()
+    >>> people = datasets.applicants().sample(200, random_state=0)
+    >>> y = people.pop("income")
+    >>> model = CIPRegressor(protected=["sex", "age"], epochs=3)
+    >>> frontier(model, people, y, gammas=[0, 1], seeds=[0]).table["gamma"].tolist()
     [0.0, 1.0]
     """
     if not isinstance(model, CIPEstimator):
@@ -132,17 +129,11 @@ def _written(
     if sweep.measures is not None:
         held, asked = ([name for name in names if name not in _ALWAYS_MEASURED] for names in (sweep.measures, measures))
         if held != asked:
-            raise InputError(
-                f"{file} holds the measures {held}, got {measures}; pass the same ones, name another file, or delete "
-                f"this one."
-            )
+            raise InputError(f"{file} holds the measures {held}, got {measures}; pass the same ones, or another file.")
         if sweep.digests is None:
             return None, sweep.points
         if sweep.digests - {digest}:
-            raise InputError(
-                f"{file} holds trainings of another model or on other rows, which of these is not known; name another "
-                f"file, or delete this one."
-            )
+            raise InputError(f"{file} holds trainings of another model or on other rows; name another file.")
     return digest, sweep.points
 
 
@@ -183,7 +174,6 @@ class _Sweep:
             try:
                 values[name] = float(value)
             except (TypeError, ValueError, OverflowError):
-                raise InputTypeError(
-                    f"The measure {name!r} must return a number, got {value!r:.80}; correct it."
-                ) from None
+                got = f"{value!r:.80}"
+                raise InputTypeError(f"The measure {name!r} must return a number, got {got}; correct it.") from None
         return Point(*pair, values)

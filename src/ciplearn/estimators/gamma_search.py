@@ -77,15 +77,12 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from ciplearn import CIPRegressor, GammaSearch, datasets
-    >>> world = datasets.applicants()
-    >>> people = world.sample(200, random_state=0)
-    >>> X, y = people.drop(columns="income"), people["income"]
-    >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex", "age"], epochs=5, random_state=0)
-    >>> search = GammaSearch(model, tolerance=0.3, cv=1, max_trials=3, random_state=0).fit(X, y)
+    >>> people = datasets.applicants().sample(200, random_state=0)
+    >>> y = people.pop("income")
+    >>> model = CIPRegressor(protected=["sex", "age"], epochs=5, random_state=0)
+    >>> search = GammaSearch(model, tolerance=0.3, cv=1, max_trials=3, random_state=0).fit(people, y)
     >>> search.best_gamma_ in search.models_
     True
-    >>> list(search.frontier_.table.columns)
-    ['gamma', 'seed', 'loss', 'score', 'penalty']
     """
 
     estimator: Any
@@ -186,14 +183,11 @@ class _Trials:
         self.judged: dict[float, Judged] = {}
         self.folds: list[tuple[Prepared, tuple[Any, Any, Any], Invariance | None]] = []
         labels = y if is_classifier(search.estimator) else None
-        seed = as_seed(search.random_state)
-        splits = judging_splits(X, y, search.validation_fraction, seed, labels, cv, _FOLDS)
+        splits = judging_splits(X, y, search.validation_fraction, as_seed(search.random_state), labels, cv, _FOLDS)
         n = sum(len(judge) for _, judge in splits) if len(splits) > 1 else sum(map(len, splits[0]))
         if sample_weight is not None and np.shape(sample_weight) != (n,):
-            raise InputError(
-                f"sample_weight must have one number per row, got shape {np.shape(sample_weight)} for {n} rows; pass "
-                f"one weight per row."
-            )
+            shape = f"{np.shape(sample_weight)} for {n} rows"
+            raise InputError(f"sample_weight must be one number per row, got {shape}; pass one weight per row.")
         for rows, judge in splits:
             weights, others = (None if sample_weight is None else take(sample_weight, part) for part in (rows, judge))
             prepared = Prepared.of(search.estimator, *rows_of(X, y, rows), weights)
@@ -226,12 +220,10 @@ class _Trials:
         self.measured(0.0)
         allowance = Allowance(self.measure, tolerance, self.judged[0.0])
         if not allowance.explains_something:
-            return ChosenGamma(
-                0.0,
-                f"Even without a penalty the predictor is no better than a constant ({self.measure} "
-                f"{self.points[0].measures[self.measure]:.3g}), so a tolerance has nothing to be a share of; gamma is "
-                f"0. Add inputs that tell the outcome, or rows.",
-            )
+            reached = f"{self.measure} {self.points[0].measures[self.measure]:.3g}"
+            why = f"Even without a penalty the predictor is no better than a constant ({reached})"
+            share = "so a tolerance has nothing to be a share of; gamma is 0"
+            return ChosenGamma(0.0, f"{why}, {share}. Add inputs that tell the outcome, or rows.")
 
         def excess(gamma: float) -> float:
             self.measured(gamma)
@@ -243,9 +235,7 @@ class _Trials:
         search = self.search
         low, high, bound = search.low, search.high, positive(search.tolerance, "tolerance")
         if self.folds[0][0].estimator.route_ == NO_ROUTE:
-            raise InputError(
-                "There is no penalty to bound where no independence is to be kept; name protected columns."
-            )
+            raise InputError("There is no penalty to bound where nothing is to be kept; name protected columns.")
         self.measured(0.0)
         largest_allowed_gamma(
             lambda gamma: self.measured(gamma)["penalty"], lambda value: value > bound, low, high, search.max_trials
@@ -258,9 +248,7 @@ class _Trials:
         if meeting := [gamma for gamma, penalty in penalties.items() if penalty <= bound]:
             return ChosenGamma(min(meeting), "")
         falls = penalties[high] < _STILL_FALLS * penalties[near]
-        remark = (
-            f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is "
-            f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met; "
-            f"{'raise high' if falls else 'the penalty no longer falls, so raise the bound'}."
-        )
-        return ChosenGamma(high, remark)
+        why = f"Even gamma {high:g} does not meet the bound {bound:g}: the least penalty reached is"
+        least = f"{min(penalties.values()):.3g}, and a bound below what a constant prediction has cannot be met"
+        advice = "raise high" if falls else "the penalty no longer falls, so raise the bound"
+        return ChosenGamma(high, f"{why} {least}; {advice}.")

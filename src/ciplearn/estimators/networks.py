@@ -87,11 +87,9 @@ def widths_of(hidden: Any) -> tuple[Any, ...]:
 
 def check_size(widths: Sequence[int], what: str) -> None:
     """Refuse a network of so many weights that training them fills a machine; ``widths`` are of inputs to outputs."""
-    weights = sum(before * after for before, after in pairwise(widths))
-    if weights > _MOST_WEIGHTS:
-        raise InputError(
-            f"{what} makes a network of {weights:.1e} weights, more than {_MOST_WEIGHTS:.0e}; pass narrower layers."
-        )
+    if (weights := sum(before * after for before, after in pairwise(widths))) > _MOST_WEIGHTS:
+        size = f"{weights:.1e} weights, more than {_MOST_WEIGHTS:.0e}"
+        raise InputError(f"{what} makes a network of {size}; pass narrower layers.")
 
 
 class Perceptron(nn.Module):
@@ -337,14 +335,10 @@ def network_of(module: Any) -> nn.Module:
     try:
         made = module() if callable(module) else module
     except TypeError as error:
-        raise InputTypeError(
-            f"module must be a network or a function without arguments, got {module!r}: {error}; pass an instance, or "
-            f"a lambda."
-        ) from error
+        why = f"module must be a network or a function without arguments, got {module!r}: {error}"
+        raise InputTypeError(f"{why}; pass an instance, or a lambda.") from error
     if not isinstance(made, nn.Module):
-        raise InputTypeError(
-            f"module must be a torch.nn.Module, or a function that returns one, got {made!r}; pass an instance."
-        )
+        raise InputTypeError(f"module must be a torch.nn.Module or a function returning one, got {made!r}; pass one.")
     return made
 
 
@@ -362,8 +356,7 @@ def outputs(module: nn.Module, features: Tensor, further: FurtherInputs) -> Tens
     pieces = []
     with torch.no_grad():
         for part in torch.arange(len(features)).split(_ROWS_AT_ONCE):
-            inputs = (features[part], *further.read(part))
-            pieces.append(module(*(one.to(device) for one in inputs)))
+            pieces.append(module(*(one.to(device) for one in (features[part], *further.read(part)))))
     return torch.cat(pieces)
 
 

@@ -49,10 +49,10 @@ def checked_models(counterfactuals: Any) -> tuple[Any, ...]:
         raise InputError("counterfactuals holds no model, got an empty list; pass a causal model, or leave it out.")
     for model in models:
         if not callable(getattr(model, "counterfactual", None)):
-            raise InputTypeError(
-                f"counterfactuals must have a method counterfactual(rows, {{name: values}}), got "
-                f"{type(model).__name__}; pass for example fit_scm(graph, table)."
+            why = (
+                f"counterfactuals must have a method counterfactual(rows, {{name: values}}), got {type(model).__name__}"
             )
+            raise InputTypeError(f"{why}; pass for example fit_scm(graph, table).")
     return models
 
 
@@ -120,10 +120,8 @@ def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: t
     if graph is not None:
         nodes = {column: node_of(column, graph.nodes) for column in (*table.columns, *protected)}
         if unknown := [column for column in protected if nodes[column] not in graph.observed]:
-            raise InputError(
-                f"The causal model cannot intervene on {unknown[0]!r}, which is no observed node of it; it has "
-                f"{as_list(graph.observed)}."
-            )
+            why = f"The causal model cannot intervene on {unknown[0]!r}, which is no observed node of it"
+            raise InputError(f"{why}; it has {as_list(graph.observed)}.")
         rows = table[[column for column in table.columns if nodes[column] in graph.observed]]
         if outcome and not (outcome[0] in graph.observed and graph.descendants(outcome[0]) & {*nodes.values()}):
             outcome = None
@@ -131,10 +129,8 @@ def _shown(model: Any, table: pd.DataFrame, protected: Sequence[str], outcome: t
         return rows
     name, values = outcome[0], np.asarray(outcome[1])
     if values.ndim > 1 and values.shape[1] > 1:
-        raise InputError(
-            f"The causal model imagines a row by its {name!r}, which is one value, got a target of {values.shape[1]} "
-            f"columns; fit one model per outcome."
-        )
+        why = f"The causal model imagines a row by its {name!r}, which is one value"
+        raise InputError(f"{why}, got a target of {values.shape[1]} columns; fit one model per outcome.")
     return rows.assign(**{name: values.ravel()})
 
 
@@ -151,21 +147,16 @@ def _world(
     draws = "random_state" in inspect.signature(model.counterfactual).parameters
     imagined = model.counterfactual(rows, asked, **({"random_state": seed} if draws else {}))
     if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
-        raise InputTypeError(
-            f"counterfactual must return a frame with the {len(rows)} rows it was given, got "
-            f"{type(imagined).__name__} of {np.shape(imagined)}; return one row per row."
-        )
+        why = f"counterfactual must return a frame with the {len(rows)} rows it was given"
+        raise InputTypeError(f"{why}, got {type(imagined).__name__} of {np.shape(imagined)}; return one row per row.")
     if absent := [name for name in inputs if name not in imagined.columns]:
-        raise InputError(
-            f"The causal model does not know the input {absent[0]!r}, its rows have {list(imagined.columns)}; add the "
-            f"node to its graph, or leave the column out of inputs."
-        )
-    gaps = imagined[list(inputs)].isna().any()
+        why = f"The causal model does not know the input {absent[0]!r}, its rows have {list(imagined.columns)}"
+        raise InputError(f"{why}; add the node to its graph, or leave the column out of inputs.")
+    answer = imagined[list(inputs)]
+    gaps = answer.isna().any()
     if gaps.any() and not table[list(inputs)].isna().any().any():
-        raise InputError(
-            f"The causal model imagines missing values of {gaps.idxmax()!r}; pass a model that is finite everywhere."
-        )
-    return imagined[list(inputs)]
+        raise InputError(f"The causal model imagines missing values of {gaps.idxmax()!r}; pass one that is finite.")
+    return answer
 
 
 def imagined_rows(
@@ -178,10 +169,9 @@ def imagined_rows(
     """
     if imagined is not None:
         if not isinstance(imagined, list | tuple) or len(imagined) < 2:
-            raise InputTypeError(
-                f"imagined must list at least two worlds, each a table or a pair (table, tensors), got "
-                f"{type(imagined).__name__}; pass for example [(X_if_0, [images_if_0]), (X_if_1, [images_if_1])]."
-            )
+            why = "imagined must list at least two worlds, each a table or a pair (table, tensors)"
+            example = "[(X_if_0, [images_if_0]), (X_if_1, [images_if_1])]"
+            raise InputTypeError(f"{why}, got {type(imagined).__name__}; pass for example {example}.")
         tables, further = [], []
         for world in imagined:
             X, tensors = world if isinstance(world, tuple) else (world, ())
@@ -214,8 +204,7 @@ def is_relative(estimator: Any) -> bool:
         return False
     if scale not in (OUTCOME, AUTO):
         raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
-    passed = estimator.penalty is not None and estimator.counterfactuals is None
-    return scale == OUTCOME or not passed
+    return scale == OUTCOME or estimator.penalty is None or estimator.counterfactuals is not None
 
 
 def gamma_units(

@@ -119,10 +119,8 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
     def _learn_summed_target(self, outcome: ColumnSum) -> None:
         if outcome.kind == CATEGORY:
             reason = "it holds labels" if outcome.stray is None else f"{outcome.stray[1]} holds {outcome.stray[0]!r}"
-            raise InputError(
-                f"The target {outcome.name!r} cannot be used: {reason}; pass finite numbers, or use CIPClassifier for "
-                f"labels."
-            )
+            why = f"The target {outcome.name!r} cannot be used: {reason}"
+            raise InputError(f"{why}; pass finite numbers, or use CIPClassifier for labels.")
         self.target_is_flat_ = True
         low, high, mean, spread = (np.array([n]) for n in (outcome.low, outcome.high, outcome.mean, outcome.spread))
         self._learn_moments(low, high, mean, spread, outcome.known)
@@ -163,8 +161,7 @@ class CIPRegressor(RegressorMixin, CIPEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = tags.target_tags.multi_output = True
         return tags
 
 
@@ -176,11 +173,10 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
 
     Examples
     --------
-    >>> from ciplearn import CausalGraph, CIPClassifier, datasets
+    >>> from ciplearn import CIPClassifier, datasets
     >>> people = datasets.applicants().sample(200, random_state=0)
     >>> y = people.pop("income") > 43
-    >>> graph = CausalGraph.from_edges("sex -> training, sex -> granted, training -> granted")
-    >>> model = CIPClassifier(graph=graph, outcome="granted", protected=["sex"], gamma=1, epochs=5, random_state=0)
+    >>> model = CIPClassifier(protected=["sex"], adjustment=["region"], gamma=1, epochs=5, random_state=0)
     >>> model.fit(people, y).predict_proba(people).shape
     (200, 2)
     >>> model.classes_
@@ -206,10 +202,8 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     def _learn_target(self, target: np.ndarray) -> None:
         self.classes_ = np.unique(target)
         if len(self.classes_) < 2:
-            raise InputError(
-                f"The target has only one class, got {str(self.classes_[0])!r} in all {len(target)} rows; "
-                f"pass rows of at least two classes."
-            )
+            only = str(self.classes_[0])
+            raise InputError(f"The target has only one class, got {only!r} in all {len(target)} rows; pass others.")
 
     def _learn_summed_target(self, outcome: ColumnSum) -> None:
         column = outcome.encoding()
@@ -217,10 +211,8 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
             self._learn_target(np.array(column.levels))
             return
         if outcome.has_many_values:
-            raise InputError(
-                f"The target {outcome.name!r} has more than {len(outcome.values) - 1} different numbers; name it among "
-                f"the categories, or use CIPRegressor."
-            )
+            why = f"The target {outcome.name!r} has more than {len(outcome.values) - 1} different numbers"
+            raise InputError(f"{why}; name it among the categories, or use CIPRegressor.")
         self._learn_target(number_classes(np.array(sorted(outcome.values))))
 
     def _encode_target(self, target: np.ndarray) -> Tensor:

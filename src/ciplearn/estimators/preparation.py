@@ -1,8 +1,5 @@
 """A fit is "prepare, then train at a gamma": all that trainings at several gammas share, made once.
 
-Prepared are: the rows, read, encoded and on their device; the roles; the rows that say when to stop; what training is
-penalised for; and what a gamma of 1 weighs.
-
 Where rows are few, which of them say when to stop decides about the network. Several networks are trained then, each
 stopped by other rows, and their mean predicts.
 """
@@ -143,8 +140,7 @@ class Prepared:
         fits = []
         for number, split in enumerate(self.splits):
             seeded = replace(settings, seed=settings.seed + number)
-            in_loop = partial(by_gradients, split, seeded, number)
-            fits.append(Training(estimator, split, seeded, path, in_loop).fit())
+            fits.append(Training(estimator, split, seeded, path, partial(by_gradients, split, seeded, number)).fit())
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale

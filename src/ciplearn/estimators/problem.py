@@ -88,8 +88,7 @@ class Problem:
             raise InputError("A problem has a graph; pass an estimator with graph=.")
         table, kept = without_missing(table, roles.used, estimator.missing)
         task = CLASSIFICATION if is_classifier(estimator) else REGRESSION
-        whole = table.assign(**{roles.verdict.outcome: target[kept]})
-        return cls(whole, roles.verdict.graph, roles, task)
+        return cls(table.assign(**{roles.verdict.outcome: target[kept]}), roles.verdict.graph, roles, task)
 
     @property
     def verdict(self) -> Verdict:
@@ -168,10 +167,8 @@ class Roles:
 
     def nothing_protected(self, n: int) -> str:
         """The sentence about that, in n rows and without its end."""
-        return (
-            f"The protected {', '.join(self.protected)} has the same value in all {n} rows, so there is nothing to be "
-            f"invariant in; name another column"
-        )
+        same = f"The protected {', '.join(self.protected)} has the same value in all {n} rows"
+        return f"{same}, so there is nothing to be invariant in; name another column"
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -182,9 +179,8 @@ class Roles:
     def to_dict(self) -> dict[str, Any]:
         """Return the roles as JSON-ready data."""
         columns = {name: list(getattr(self, name)) for name in ("inputs", "protected", "unchanged")}
-        statements = [statement.to_dict() for statement in self.statements]
         verdict = None if self.verdict is None else self.verdict.to_dict()
-        return columns | {"statements": statements, "verdict": verdict}
+        return columns | {"statements": [one.to_dict() for one in self.statements], "verdict": verdict}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], graph: CausalGraph | None) -> Self:
@@ -335,14 +331,10 @@ def _named(columns: Any, names: tuple[str, ...], role: str) -> tuple[str, ...] |
     for column in [columns] if listed is None else listed:
         if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if not 0 <= column < len(names):
-                raise InputError(
-                    f"{role} names column {column}, but X has columns 0 to {len(names) - 1}; count from 0."
-                )
+                raise InputError(f"{role} names column {column}, X has columns 0 to {len(names) - 1}; count from 0.")
             if str(column) in names and names[column] != str(column):
-                raise InputError(
-                    f"{role} names {column}, which may be the column {str(column)!r} or the one at that position, "
-                    f"{names[column]!r}; name it as text."
-                )
+                either = f"the column {str(column)!r} or the one at that position, {names[column]!r}"
+                raise InputError(f"{role} names {column}, which may be {either}; name it as text.")
             meant.append(names[column])
         elif isinstance(column, str):
             meant.append(column)
@@ -356,10 +348,8 @@ def _require(wanted: tuple[str, ...], names: tuple[str, ...], role: str) -> None
     if not missing:
         return
     if names and all(name == f"x{i}" for i, name in enumerate(names)):
-        raise InputError(
-            f"The {role} column {missing[0]!r} is not in X, which came as an array without names; pass a frame, and "
-            f'keep names in a pipeline with set_output(transform="pandas").'
-        )
+        why = f"The {role} column {missing[0]!r} is not in X, which came as an array without names"
+        raise InputError(f'{why}; pass a frame, and keep names in a pipeline with set_output(transform="pandas").')
     by_case = {name.casefold(): name for name in names}
     near = closest(missing[0].casefold(), list(by_case))
     hint = f"did you mean {by_case[near[0]]!r}?" if near else f"X has {list(names)}."

@@ -82,10 +82,8 @@ class PartReading:
             whole = block[needed].notna().all(axis=1)
             if self.policy == "error" and not whole.all():
                 gaps = block[needed].isna().any()
-                raise InputError(
-                    f"{part.where} misses a value of {gaps.idxmax()!r} in row {int(whole.idxmin()) + 1}; fill it, or "
-                    f'pass missing="impute" or missing="drop".'
-                )
+                why = f"{part.where} misses a value of {gaps.idxmax()!r} in row {int(whole.idxmin()) + 1}"
+                raise InputError(f'{why}; fill it, or pass missing="impute" or missing="drop".')
             yield block[whole], len(block)
 
     def sums(self) -> TableSums:
@@ -131,14 +129,12 @@ class Encoder:
         right, given = self._statement or (TableEncoding(()), TableEncoding(()))
         classes = hasattr(self.estimator, "classes_")
         worlds = 0 if self.worlds is None else len(self.models) * len(self.worlds)
-        outputs = None if classes else 1
         widths = len(right.columns), len(given.columns), worlds
-        return RowLayout(self.estimator.encoding_.width, outputs, classes, *widths)
+        return RowLayout(self.estimator.encoding_.width, None if classes else 1, classes, *widths)
 
     def written(self, job: EncodingJob) -> tuple[int, list[TrainingRows], list[TrainingRows]]:
         """The second pass: write a part's rows; return how many, those that say when to stop, some of the others."""
-        stopping: list[TrainingRows] = []
-        looked_at: list[TrainingRows] = []
+        stopping, looked_at = list[TrainingRows](), list[TrainingRows]()
         labels = [name for name, column in self.columns.items() if column.kind == CATEGORY]
 
         def pieces() -> Iterator[TrainingRows]:
@@ -253,11 +249,8 @@ def prepare_stream(
     used = (*roles.used, outcome)
     # A causal model may look at the nodes of its graph; one without a graph may look at all columns.
     graphs = [getattr(model, "graph", None) for model in models]
-    also = tuple(
-        name
-        for name in others
-        if name not in used and any(one is None or node_of(name, one.nodes) in one.observed for one in graphs)
-    )
+    rest = (name for name in others if name not in used)
+    also = tuple(name for name in rest if any(g is None or node_of(name, g.nodes) in g.observed for g in graphs))
     labelled = tuple(name for name in categories if name in (*used, *also))
     law = roles.protected if models else ()
     read = PartReading(used, outcome, estimator.missing, labelled, also, law)
@@ -341,8 +334,7 @@ def _prepared(
     relative, (outcome, constant_loss) = is_relative(estimator), estimator._outcome(sample.target)
     if worlds is not None:
         parts = [StreamedVariance(number * len(worlds), len(worlds), worlds.weights) for number in range(n_models)]
-        about = sample, outcome, constant_loss
-        scales = [counterfactual_scale(one, *about) if relative else scale for one in parts]
+        scales = [counterfactual_scale(one, sample, outcome, constant_loss) if relative else scale for one in parts]
         scale, units = compared(estimator, scales)
         invariance = judge = worst(parts, units)
     elif estimator.route_ != NO_ROUTE and estimator._effective_gamma() > 0:
@@ -369,10 +361,8 @@ def _outcome_name(estimator: CIPEstimator, y: Any, names: Sequence[str]) -> str:
     if named is None and estimator.graph is not None and len(estimator.graph.outcomes) == 1:
         named = estimator.graph.outcomes[0]
     if not isinstance(named, str):
-        raise InputError(
-            f"Of a table that streams y is the name of the outcome's column, got {type(named).__name__}; pass for "
-            f"example y='income'."
-        )
+        why = f"Of a table that streams y is the name of the outcome's column, got {type(named).__name__}"
+        raise InputError(f"{why}; pass for example y='income'.")
     if named not in names:
         raise InputError(f"The outcome {named!r} is no column of the table; it has {', '.join(names[:12])}.")
     return named

@@ -55,10 +55,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
             checks: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
             array = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **checks)
         if not reset and not hasattr(estimator, "array_names_"):
-            raise InputError(
-                "The model was fitted on a table with column names, got an array without; pass a frame, and keep names "
-                'in a pipeline with set_output(transform="pandas").'
-            )
+            why = "The model was fitted on a table with column names, got an array without"
+            raise InputError(f'{why}; pass a frame, and keep names in a pipeline with set_output(transform="pandas").')
         names = [f"x{position}" for position in range(array.shape[1])]
         if reset:
             estimator.array_names_ = names
@@ -88,11 +86,8 @@ def read_labels(y: Any) -> np.ndarray:  # (n,)
             y = np.asarray(y)
         if np.ndim(y) == 1:
             labels = y if isinstance(y, pd.Series) else pd.Series(y)
-            gaps = int(labels.isna().sum())
-            if gaps:
-                raise InputError(
-                    f"The target contains NaN, {gaps} of {len(labels)} labels are missing; drop those rows."
-                )
+            if gaps := int(labels.isna().sum()):
+                raise InputError(f"The target contains NaN, {gaps} of {len(labels)} labels are missing; drop them.")
             # In a type that numpy compares: nullable and object columns of one kind as that kind.
             if labels.dtype == object:
                 if mixes_kinds(labels):
@@ -121,10 +116,8 @@ def same_rows(table: pd.DataFrame, y: Any) -> None:
     with in_one_sentence("The target cannot be used", "pass one value per row"):
         n_targets = _num_samples(_given(y))
     if len(table) != n_targets:
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows and y has "
-            f"{n_targets}; pass the same rows to both."
-        )
+        why = f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows"
+        raise InputError(f"{why} and y has {n_targets}; pass the same rows to both.")
 
 
 def _given(y: Any) -> Any:
@@ -157,9 +150,7 @@ def without_missing(table: pd.DataFrame, used: tuple[str, ...], policy: str) -> 
         return table, np.ones(len(table), dtype=bool)
     kept = ~table[list(used)].isna().any(axis=1).to_numpy()
     if kept.sum() < 2:
-        raise InputError(
-            f"Only {int(kept.sum())} of {len(table)} rows have all values; fill some, or use fewer columns."
-        )
+        raise InputError(f"Only {kept.sum()} of {len(table)} rows have all values; fill some, or use fewer columns.")
     return table[kept], kept
 
 
@@ -178,12 +169,8 @@ def warn_of_names(statements: Iterable[tuple[TableEncoding, TableEncoding]], n: 
     columns = {c.name: c for right, _ in statements for c in right.columns}
     names = [name for name, column in columns.items() if column.kind == CATEGORY and column.width > n / 2]
     if names and n >= _ROWS_TO_JUDGE_NAMES:
-        warnings.warn(
-            f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them; group the "
-            f"values, or leave out a column of names.",
-            NamesWarning,
-            stacklevel=5,
-        )
+        why = f"Most values of {as_list(names)} occur once, so that no penalty can tell what follows them"
+        warnings.warn(f"{why}; group the values, or leave out a column of names.", NamesWarning, stacklevel=5)
 
 
 def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: int) -> None:
@@ -194,31 +181,23 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
         most = sorted(counts, key=counts.__getitem__, reverse=True)
         shown = as_list([f"{level!r} in {counts[level]} rows" for level in most[:_MOST_LEVELS_NAMED]])
         more = f" and {len(most) - _MOST_LEVELS_NAMED} more" if len(most) > _MOST_LEVELS_NAMED else ""
-        warnings.warn(
-            f"Column {name!r} holds levels that training never saw: {shown}{more}; they are predicted as no level "
-            f"in particular.",
-            UnseenLevelsWarning,
-            stacklevel=stacklevel,
-        )
+        seen = f"Column {name!r} holds levels that training never saw: {shown}{more}"
+        sentence = f"{seen}; they are predicted as no level in particular."
+        warnings.warn(sentence, UnseenLevelsWarning, stacklevel=stacklevel)
 
 
 def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> str:
     """Say that a column's numbers are of another size than in training."""
     column: Any = encoding.only([name]).columns[0]
-    return (
-        f"Column {name!r} lies far outside the training rows' {column.low:g} to {column.high:g} in {rows} rows, "
-        f"{value:g} for example; check its unit"
-    )
+    usual = f"the training rows' {column.low:g} to {column.high:g}"
+    return f"Column {name!r} lies far outside {usual} in {rows} rows, {value:g} for example; check its unit"
 
 
 def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:
     gaps = table[list(used)].isna()
     if gaps.to_numpy().any():
-        columns = gaps.columns[gaps.any()].tolist()
-        raise InputError(
-            f"Input contains NaN: {int(gaps.any(axis=1).sum())} of {len(table)} rows miss a value in {columns}; "
-            f"drop or fill them, or {otherwise}."
-        )
+        columns, rows = gaps.columns[gaps.any()].tolist(), f"{gaps.any(axis=1).sum()} of {len(table)} rows"
+        raise InputError(f"Input contains NaN: {rows} miss a value in {columns}; drop or fill them, or {otherwise}.")
 
 
 def statement_rows(
@@ -246,9 +225,7 @@ class FurtherInputs:
             raise InputTypeError(f"tensors must be a list, got {type(parts).__name__}; pass for example [images].")
         datasets = [part for part in parts if isinstance(part, Dataset)]
         tensors = []
-        for part in parts:
-            if isinstance(part, Dataset):
-                continue
+        for part in (part for part in parts if not isinstance(part, Dataset)):
             with in_one_sentence("One of the tensors cannot be used", "pass numbers with one entry per row"):
                 tensor = torch.as_tensor(part.to_numpy() if hasattr(part, "to_numpy") else part)
                 if tensor.dim() == 0:
@@ -259,9 +236,7 @@ class FurtherInputs:
             if size != n_rows:
                 raise InputError(f"One of the tensors has {size} entries for {n_rows} rows; pass one entry per row.")
         if any(isinstance(part, Dataset) for part in parts[: len(tensors)]):
-            raise InputError(
-                "Tensors come before datasets among a network's inputs, got a dataset first; reorder them."
-            )
+            raise InputError("Tensors come before datasets among the inputs, got a dataset first; reorder them.")
         if not datasets:
             return cls(tuple(tensors))
         return cls(tuple(tensors), datasets[0] if len(datasets) == 1 else StackDataset(*datasets))
@@ -287,10 +262,8 @@ def naming_inputs(encoding: TableEncoding, n_further: int) -> Iterator[None]:
         raise
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         columns = ", ".join(f"{column.name} ({column.width})" for column in encoding.columns)
-        error.add_note(
-            f"The network was called with the encoded table, {encoding.width} columns wide: {columns}; and with "
-            f"{n_further} further inputs from tensors=."
-        )
+        table = f"the encoded table, {encoding.width} columns wide: {columns}"
+        error.add_note(f"The network was called with {table}; and with {n_further} further inputs from tensors=.")
         raise
 
 
@@ -309,10 +282,8 @@ def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
         last, now = _task(before), _task(vars(estimator))
         for what in last:
             if last[what] != now[what]:
-                raise InputError(
-                    f"A warm start goes on from a network whose {what} are {_shown(last[what])}, got "
-                    f"{_shown(now[what])}; pass the same {what}, or warm_start=False."
-                )
+                why = f"A warm start goes on from a network whose {what} are {_shown(last[what])}"
+                raise InputError(f"{why}, got {_shown(now[what])}; pass the same {what}, or warm_start=False.")
 
     try:
         yield refuse_others

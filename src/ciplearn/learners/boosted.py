@@ -63,8 +63,7 @@ class Boosted(Learner):
     >>> from ciplearn import datasets
     >>> from ciplearn.learners import Boosted
     >>> table = datasets.first_synthetic().sample(100, random_state=0)
-    >>> model = Boosted(trees=10).estimator("regression", random_state=0).fit(table.drop(columns="Y"), table["Y"])
-    >>> model.predict(table).shape
+    >>> Boosted(trees=10).estimator("regression").fit(table[["L", "Z"]], table["Y"]).predict(table).shape
     (100,)
     """
 
@@ -123,8 +122,7 @@ class Boosted(Learner):
         else:
             settings["objective"] = "binary" if classes else "regression"
         library = lightgbm()
-        grown: list[Tree] = []
-        output: list[int] = []
+        grown, output = list[Tree](), list[int]()
         for column in range(1 if classes else n_outputs):
             learnt = library.Dataset(inputs, _column(rows, column), weight=weights, params=settings)
             given: dict[str, Any] = {}
@@ -149,10 +147,9 @@ def lightgbm() -> ModuleType:
     try:
         import lightgbm as library
     except (ImportError, OSError) as error:
-        raise MissingDependencyError(
-            f"Boosted trees need LightGBM, which cannot be loaded here ({error}); install lightgbm with the OpenMP "
-            f"library of your system, or pass learner=Network()."
-        ) from error
+        why = f"Boosted trees need LightGBM, which cannot be loaded here ({error})"
+        advice = "install lightgbm with the OpenMP library of your system, or pass learner=Network()"
+        raise MissingDependencyError(f"{why}; {advice}.") from error
     return library
 
 
@@ -238,9 +235,8 @@ class Growth:
         gradient = slopes[:, column] * len(cost.rows)
         if self.booster.update(fobj=lambda *_: (gradient, curvature)):
             return None
-        described = self.booster.dump_model(start_iteration=self.count, num_iteration=1)["tree_info"][0]
+        tree = tree_of(self.booster.dump_model(start_iteration=self.count, num_iteration=1)["tree_info"][0])
         self.count += 1
-        tree = tree_of(described)
         tree = replace(tree, feature=self.places[tree.feature])
         leaf = tree.leaves(cost.inputs)
         pull, rows = (np.bincount(leaf, part, len(tree.value)) for part in (gradient, curvature))
@@ -279,8 +275,7 @@ def penalised_trees(training: Training, settings: dict[str, Any], rounds: int, p
         costs.append(Cost.of(split.validation.rows, objective, split.validation.invariance, weight, base))
     everything = Growth(costs[0], range(costs[0].inputs.shape[1]), settings)
     least = _LEAST_GAIN if len(costs[0].inputs) > len(split.rows) else _LEAST_GAIN_UNSEEN
-    trees: list[tuple[Tree, int]] = []
-    alone: list[Growth] = []
+    trees, alone = list[tuple[Tree, int]](), list[Growth]()
     if training.path:
         # What a penalty finds in them is chance. Outputs are shared: all trees add to the same ones.
         plain = [replace(cost, weight=0.0) for cost in costs]
@@ -295,8 +290,7 @@ def _grown(
     growths: Sequence[Growth], costs: Sequence[Cost], rounds: int, patience: int, least: float
 ) -> tuple[list[tuple[Tree, int]], list[dict[str, float]]]:
     """Return the trees with their outputs, up to the round that the last of the costs judges best, and a history."""
-    trees: list[tuple[Tree, int]] = []
-    history: list[dict[str, float]] = []
+    trees, history = list[tuple[Tree, int]](), list[dict[str, float]]()
     last, best, kept, since, outputs = np.inf, np.inf, 0, 0, [cost.output.clone() for cost in costs]
     for _ in range(rounds):
         for growth, column in product(growths, range(costs[0].output.shape[1])):
@@ -307,9 +301,8 @@ def _grown(
         with torch.no_grad():
             parts = [[float(part) for part in cost.parts(cost.output)] for cost in costs]
         values = [loss + cost.weight * penalty for (loss, penalty), cost in zip(parts, costs, strict=True)]
-        history.append(
-            {"loss": parts[0][0], "penalty": parts[0][1], **({"validation": values[1]} if values[1:] else {})}
-        )
+        validation = {"validation": values[1]} if values[1:] else {}
+        history.append({"loss": parts[0][0], "penalty": parts[0][1], **validation})
         since += 1
         if values[-1] < best:
             best, kept, since, outputs = values[-1], len(trees), 0, [cost.output.clone() for cost in costs]

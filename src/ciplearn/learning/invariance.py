@@ -62,20 +62,15 @@ class ImaginedRows:
 class Invariance(ABC):
     """A penalty on the predictions of a batch, and of rows imagined beside it."""
 
-    # Whether its value is computed without looking at numbers on a device.
-    can_be_recorded = True
-    # How many rows it was prepared on; None where any batch will do.
-    n_rows: int | None = None
-    # How many imagined rows it asks about per row of a batch.
-    imagined_per_row = 0
+    can_be_recorded = True  # whether its value is computed without looking at numbers on a device
+    n_rows: int | None = None  # how many rows it was prepared on; None where any batch will do
+    imagined_per_row = 0  # how many imagined rows it asks about per row of a batch
 
     def begin_epoch(self, generator: torch.Generator) -> None:  # noqa: B027 - most have nothing to draw
         """Draw what changes from epoch to epoch."""
 
-    def imagined_inputs(  # (b,) -> (b · m, ...) each
-        self, index: Tensor, batch: Rows | None = None
-    ) -> tuple[Tensor, ...] | None:
-        """Return further rows to ask the network about, in the order of the batch's rows; None for none."""
+    def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...] | None:
+        """Return further rows to ask the network about, (b · m, ...) each, in the order of the b rows, or None."""
         return None
 
     def joined(self, blocks: Sequence[Tensor]) -> Tensor:  # (b · m, d) each -> (Σ b · m, d)

@@ -47,9 +47,8 @@ class Validation:
     >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, train
     >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
     >>> settings = TrainingSettings(epochs=2, patience=1)
-    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), settings, validation=Validation(rows))
-    >>> "validation" in fit.history[0]
-    True
+    >>> sorted(train(nn.Linear(2, 1), rows, SquaredError(), settings, validation=Validation(rows)).history[0])
+    ['loss', 'validation']
     """
 
     rows: Rows
@@ -78,8 +77,9 @@ def train(
     ----------
     module : nn.Module
         Takes ``rows.inputs`` as arguments and returns a tensor of shape (b, k).
-    rows, objective, settings
-        Rows on the device to train on, or read batch by batch; the loss; and how to train.
+    rows : TrainingRows, DatasetRows or StreamedRows
+        On the device to train on, or read batch by batch.
+    objective, settings
     penalty : Operator, Penalty or Invariance, optional
         An operator prepared on these rows, a penalty to prepare on each batch, as the paper does, or an invariance.
     validation : Validation, optional
@@ -87,7 +87,6 @@ def train(
     checkpoint : path, optional
         Where to write unfinished work; training goes on from its own file and ends with the same weights.
     verbose : bool
-        Show a bar with loss, penalty and gamma.
     workers : Workers
         Who trains this network together, each on its own rows of every batch: all call this function alike and end
         with the same weights; the first keeps the checkpoint and shows the bar.
@@ -101,29 +100,25 @@ def train(
     >>> from torch import nn
     >>> from ciplearn import Gaussian, ResidualHSCIC
     >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, train
-    >>> draw = torch.Generator().manual_seed(0)
-    >>> s, a = torch.randn(2, 100, 1, generator=draw)
+    >>> s, a = torch.randn(2, 100, 1)
     >>> rows = TrainingRows((torch.cat([s, a], dim=1),), target=s + a, right=a, given=s)
     >>> operator = ResidualHSCIC(kernel=Gaussian(1.0)).prepare(rows.right, rows.given)
-    >>> fit = train(nn.Linear(2, 1), rows, SquaredError(), TrainingSettings(gamma=1.0, epochs=3), operator)
-    >>> len(fit.history)
+    >>> len(train(nn.Linear(2, 1), rows, SquaredError(), TrainingSettings(gamma=1.0, epochs=3), operator).history)
     3
     """
     invariance = as_invariance(penalty)
     if not isinstance(module, nn.Module):
         raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}; pass a network.")
     if not isinstance(rows, Rows):
-        raise InputTypeError(
-            f"rows must be TrainingRows, DatasetRows or StreamedRows, got {type(rows).__name__}; pass one of these."
-        )
+        kind = type(rows).__name__
+        raise InputTypeError(f"rows must be TrainingRows, DatasetRows or StreamedRows, got {kind}; pass one of these.")
     if len(rows) < 2:
         raise InputError(f"Training needs at least 2 rows, got {len(rows)}; pass more rows.")
     if settings.gamma > 0 and invariance is None:
         raise InputError(f"gamma is {settings.gamma:g}, but there is no penalty to weigh; pass one, or gamma 0.")
     if invariance is not None and invariance.n_rows not in (None, len(rows)):
-        raise InputError(
-            f"The penalty was prepared on {invariance.n_rows} rows, got {len(rows)} to train on; prepare it on these."
-        )
+        prepared = f"{invariance.n_rows} rows, got {len(rows)} to train on"
+        raise InputError(f"The penalty was prepared on {prepared}; prepare it on these.")
     # A dataset may draw when it is asked for an item.
     draws = may_draw(module) or isinstance(rows, DatasetRows)
     first = workers.rank == 0
@@ -173,11 +168,10 @@ class _Run:
         except NotFinite as where:
             self.module.load_state_dict(good)
             step, loss, penalty = where.args
-            raise NumericalError(
-                f"The loss is no longer finite at step {step + 1} of epoch {self.epoch + 1} (loss {loss:.3g}, penalty "
-                f"{penalty:.3g}); the weights from before that epoch are kept, "
-                f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}."
-            ) from None
+            when = f"step {step + 1} of epoch {self.epoch + 1} (loss {loss:.3g}, penalty {penalty:.3g})"
+            advice = f"lower the learning rate {self.settings.learning_rate:g} or gamma {self.settings.gamma:g}"
+            sentence = f"The loss is no longer finite at {when}; the weights from before that epoch are kept, {advice}."
+            raise NumericalError(sentence) from None
         # Without a penalty none was computed, which is not a penalty of zero.
         record = {"loss": loss} if self.stepper.invariance is None else {"loss": loss, "penalty": penalty}
         if self.validation is not None:
@@ -197,8 +191,7 @@ class _Run:
 
     def identity(self) -> str:
         shapes = [(name, tuple(part.shape)) for name, part in self.module.state_dict().items()]
-        invariance = self.stepper.invariance
-        penalty = None if invariance is None else invariance.identity
+        penalty = getattr(self.stepper.invariance, "identity", None)
         text = f"{self.rows.fingerprint()} {self.settings} {self.stepper.objective} {penalty} {shapes}"
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -272,15 +265,12 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
         if not isinstance(path, str | os.PathLike):
             raise InputTypeError(f"checkpoint must be a path, got {path!r}; pass for example 'work.ckpt'.")
-        self.path = Path(path)
-        self.identity = identity
-        self._written = time.monotonic()
+        self.path, self.identity, self._written = Path(path), identity, time.monotonic()
 
     def load(self) -> dict[str, Any] | None:
         """Return the saved state, or None if there is no file."""
-        damaged = InputError(
-            f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint; delete it to start anew."
-        )
+        why = f"The checkpoint {self.path} cannot be read, it is damaged or no checkpoint"
+        damaged = InputError(f"{why}; delete it to start anew.")
         try:
             if not self.path.exists():
                 return None
@@ -300,10 +290,8 @@ class Checkpoint:
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
             raise damaged from error
         if not isinstance(state, dict) or state.get("identity") != self.identity:
-            raise InputError(
-                f"The checkpoint {self.path} belongs to a training on other rows or with other settings; "
-                f"delete it, or pass another path."
-            )
+            why = f"The checkpoint {self.path} belongs to a training on other rows or with other settings"
+            raise InputError(f"{why}; delete it, or pass another path.")
         return state
 
     def save(self, state: dict[str, Any]) -> None:

@@ -26,17 +26,9 @@ _ROWS_READ_AT_ONCE = 1024
 class TrainingRows:
     """Tensors with one entry per row.
 
-    Attributes
-    ----------
-    inputs : tuple of Tensor
-        What the network takes, in the order of its arguments; any shape after the first dimension.
-    target : Tensor, shape (n,) or (n, k)
-    right, given : Tensor, shape (n, d), optional
-        Variables of the independence to enforce.
-    weights : Tensor, shape (n,), optional
-        In the loss; the penalty counts every row alike.
-    imagined : Tensor, shape (n, m, width), optional
-        The first inputs as they would be in m other worlds, where rows bring these with them.
+    ``inputs`` are what the network takes, in the order of its arguments, and ``right`` and ``given`` the variables of
+    the independence to enforce. ``weights`` count in the loss; the penalty counts every row alike. ``imagined``: the
+    first inputs as they would be in m other worlds, where rows bring these with them.
 
     Examples
     --------
@@ -47,23 +39,19 @@ class TrainingRows:
     torch.Size([2, 1])
     """
 
-    inputs: tuple[Tensor, ...]
-    target: Tensor
-    right: Tensor | None = None
-    given: Tensor | None = None
-    weights: Tensor | None = None
-    imagined: Tensor | None = None
+    inputs: tuple[Tensor, ...]  # (n, ...) each
+    target: Tensor  # (n,) or (n, k)
+    right: Tensor | None = None  # (n, d)
+    given: Tensor | None = None  # (n, d)
+    weights: Tensor | None = None  # (n,)
+    imagined: Tensor | None = None  # (n, m, width)
 
     def __post_init__(self) -> None:
         if strange := [name for name, part in self._named() if not isinstance(part, Tensor)]:
-            raise InputTypeError(
-                f"Training rows are tensors, but {strange[0]} is none; convert it with torch.as_tensor."
-            )
+            raise InputTypeError(f"Training rows are tensors, {strange[0]} is none; convert it with torch.as_tensor.")
         sizes = {name: part.shape[0] for name, part in self._named()}
         if len(set(sizes.values())) > 1:
-            raise InputError(
-                f"All parts of the training rows must have the same length, got {sizes}; pass the same rows."
-            )
+            raise InputError(f"All parts of the training rows must have the same length, got {sizes}; match them.")
 
     def __len__(self) -> int:
         return self.target.shape[0]
@@ -123,23 +111,16 @@ class TrainingRows:
 class DatasetRows:
     """Target and variables of the independence as tensors, and inputs that a dataset holds.
 
-    Attributes
-    ----------
-    known : TrainingRows
-        All that is in memory; its inputs, if any, are the network's first arguments.
-    dataset : Dataset
-        Map-style, one item per row: a tensor, or a tuple of tensors, the network's further arguments.
-    workers : int
-        Processes that read ahead.
+    ``known`` is all that is in memory; its inputs, if any, are the network's first arguments. ``dataset`` is map-style,
+    one item per row: a tensor, or a tuple of tensors, the network's further arguments. ``workers`` read ahead.
 
     Examples
     --------
     >>> import torch
     >>> from ciplearn.learning import DatasetRows
     >>> items = [((row,), row[:1], row[:1], row[1:]) for row in torch.zeros(5, 2)]
-    >>> rows = DatasetRows.of(items)  # (inputs, target, right, given)
-    >>> rows.target.shape, rows.given.shape
-    (torch.Size([5, 1]), torch.Size([5, 1]))
+    >>> DatasetRows.of(items).given.shape  # (inputs, target, right, given)
+    torch.Size([5, 1])
     """
 
     known: TrainingRows
@@ -173,10 +154,8 @@ class DatasetRows:
         except InputError:
             raise
         except (TypeError, RuntimeError) as error:
-            raise InputTypeError(
-                f"Beside its inputs, an item of the dataset must hold numbers of one shape, got others ({error}); "
-                f"return tensors or numbers."
-            ) from error
+            due = "Beside its inputs, an item of the dataset must hold numbers of one shape"
+            raise InputTypeError(f"{due}, got others ({error}); return tensors or numbers.") from error
         right, given = (*(_columns(part) for part in sides), None, None)[:2]
         # Whole numbers are classes; all else is one column per output.
         known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
@@ -222,9 +201,8 @@ class DatasetRows:
 def checked_length(dataset: Any) -> int:
     """Return how many items a map-style dataset has."""
     if not isinstance(dataset, Sized) or not hasattr(dataset, "__getitem__"):
-        raise InputTypeError(
-            f"A dataset must have a length and items by position, got {type(dataset).__name__}; pass a map-style one."
-        )
+        kind = type(dataset).__name__
+        raise InputTypeError(f"A dataset must have a length and items by position, got {kind}; pass a map-style one.")
     return len(dataset)
 
 
@@ -268,10 +246,9 @@ class _Part(Dataset[Any]):
     def __getitem__(self, position: int) -> Any:
         item = self.dataset[position]
         if not isinstance(item, tuple | list) or not 2 <= len(item) <= 4:
-            raise InputTypeError(
-                f"An item of the dataset must be (inputs, target), (inputs, target, right) or (inputs, target, right, "
-                f"given), got {type(item).__name__} at position {position}; return such a tuple."
-            )
+            due = "(inputs, target), (inputs, target, right) or (inputs, target, right, given)"
+            got = f"{type(item).__name__} at position {position}"
+            raise InputTypeError(f"An item of the dataset must be {due}, got {got}; return such a tuple.")
         return item[self.which]
 
 

@@ -46,9 +46,8 @@ class Stepper:
         invariance: Invariance | None,
         workers: Workers = ALONE,
     ) -> None:
-        self.workers = workers
         self.module, self.rows, self.objective, self.settings = module, rows, objective, settings
-        self.invariance = invariance
+        self.invariance, self.workers = invariance, workers
         if not any(part.requires_grad for part in module.parameters()):
             raise InputError("The network has no weights to train; pass one with parameters that require gradients.")
         on_device = rows.device.type == "cuda"
@@ -154,10 +153,7 @@ def recorded(
     afterwards as they were before.
     """
     before = [(tensor, tensor.detach().clone()) for tensor in tensors]
-    moments = {
-        parameter: {name: entry.clone() for name, entry in state.items()}
-        for parameter, state in optimiser.state.items()
-    }
+    moments = {part: {name: one.clone() for name, one in state.items()} for part, state in optimiser.state.items()}
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     graph = torch.cuda.CUDAGraph()
@@ -196,9 +192,7 @@ def train_stacked(
     no patience and no mixed precision. A fit's history is the last epoch's mean loss.
     """
     if len(modules) != len(gammas) or not modules:
-        raise InputError(
-            f"Each network needs its gamma, got {len(modules)} networks and {len(gammas)} gammas; match them."
-        )
+        raise InputError(f"Each network needs its gamma, got {len(modules)} and {len(gammas)} gammas; match them.")
     device, invariance = rows.device, as_invariance(penalty)
     draws = any(may_draw(module) for module in modules)
     with torch_seeded(settings.seed, device) if draws else nullcontext():
@@ -250,11 +244,9 @@ def train_stacked(
                 index.copy_(batch)
                 launch()
             if bad := (~torch.isfinite(costs)).nonzero()[:, 0].tolist():
-                raise NumericalError(
-                    f"The loss is no longer finite in epoch {epoch + 1} of the network with gamma "
-                    f"{float(weights[bad[0]]) / settings.gamma_scale:g} (one of {len(bad)} such networks); lower the "
-                    f"learning rate {settings.learning_rate:g} or gamma."
-                )
+                gamma = f"{float(weights[bad[0]]) / settings.gamma_scale:g} (one of {len(bad)} such networks)"
+                why = f"The loss is no longer finite in epoch {epoch + 1} of the network with gamma {gamma}"
+                raise NumericalError(f"{why}; lower the learning rate {settings.learning_rate:g} or gamma.")
         with torch.no_grad():
             for number, module in enumerate(trained):
                 module.load_state_dict({name: part[number] for name, part in (parameters | buffers).items()})

@@ -29,8 +29,7 @@ _WINDOW = 64  # blocks that are shuffled together
 class RowLayout:
     """How a row stands in a file."""
 
-    # inputs, right, given: numbers of each; 0 where there are none
-    inputs: int
+    inputs: int  # numbers of each; of right and given 0 where there are none
     outputs: int | None  # columns of the target; None for a target of one dimension
     classes: bool  # whether the target holds classes
     right: int = 0
@@ -73,9 +72,8 @@ class StoredPart:
     """Encoded rows in a file."""
 
     path: str
-    # n_rows, start: how many rows it has, and the number of the first among all rows
     n_rows: int
-    start: int
+    start: int  # the number of the first among all rows
     layout: RowLayout
 
     def read(self, first: int, count: int) -> Tensor:  # (count, width)
@@ -109,16 +107,8 @@ def store(path: Path, pieces: Iterator[TrainingRows], layout: RowLayout) -> int:
 class StreamedRows:
     """Rows that are read from files while training goes on.
 
-    Attributes
-    ----------
-    parts : tuple of StoredPart
-    layout : RowLayout
-    device : torch.device
-        Where batches go.
-    sample : TrainingRows, optional
-        Some of the rows, drawn from all files, for what a network reads off its rows before it is trained.
-    places : tuple of int, optional
-        The only inputs that are read; None reads all.
+    ``sample`` holds some of the rows, drawn from all files, for what a network reads off its rows before it is trained;
+    ``places`` are the only inputs that are read, None reads all.
 
     Examples
     --------
@@ -131,7 +121,7 @@ class StreamedRows:
 
     parts: tuple[StoredPart, ...]
     layout: RowLayout
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))  # where batches go
     sample: TrainingRows | None = None
     places: tuple[int, ...] | None = None
 
@@ -162,8 +152,7 @@ class StreamedRows:
         generator = torch.Generator().manual_seed(plan.seed)
         order = torch.randperm(len(plan.blocks), generator=generator).tolist()
         n_rows = sum(count for _, _, count in plan.blocks)
-        waiting = torch.empty(0, sum(self.layout.widths))
-        start = 0
+        start, waiting = 0, torch.empty(0, sum(self.layout.widths))
         for step in range(plan.steps):
             end = n_rows * (step + 1) // plan.steps
             while len(waiting) < end - start:

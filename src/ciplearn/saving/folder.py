@@ -103,9 +103,8 @@ def load_model(
         try:
             network.load_state_dict(load_tensors(weights))
         except (RuntimeError, SafetensorError) as error:
-            raise InputError(
-                f"The weights in {folder} do not fit the network; pass a module of the same architecture."
-            ) from error
+            why = f"The weights in {folder} do not fit the network"
+            raise InputError(f"{why}; pass a module of the same architecture.") from error
         model.module_ = network.to(computed_on).eval()
         if isinstance(model.module_, LineNetwork):
             model.share_ = model.module_.share
@@ -122,10 +121,8 @@ def load_model(
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
-        raise InputError(
-            f"{Path(folder) / _DESCRIPTION} fits no model of this version: it was changed, or an earlier version wrote "
-            "it; save the model anew."
-        ) from error
+        why = f"{Path(folder) / _DESCRIPTION} fits no model of this version"
+        raise InputError(f"{why}: it was changed, or an earlier version wrote it; save the model anew.") from error
     return model
 
 
@@ -227,13 +224,10 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder / _DESCRIPTION} is damaged or no model description; save the model anew.") from error
     if type(version) is not int or version < 1:
-        raise InputError(
-            f"{folder / _DESCRIPTION} has format {version!r}, which no ciplearn writes; save the model anew."
-        )
+        why = f"{folder / _DESCRIPTION} has format {version!r}, which no ciplearn writes"
+        raise InputError(f"{why}; save the model anew.")
     if version > FORMAT:
-        raise InputError(
-            f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn to read it."
-        )
+        raise InputError(f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn.")
     if checksum(weights) != description.get("weights_sha256"):
         raise InputError(f"{folder / _WEIGHTS} is truncated or was changed since it was saved; save the model anew.")
     if str(description.get("class")) not in _CLASSES:
@@ -259,9 +253,8 @@ def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dic
             try:
                 save(path)
             except InputError as error:
-                raise InputError(
-                    f"{error} Or leave the causal model out with save_model(..., counterfactuals=False)."
-                ) from error
+                advice = "Or leave the causal model out with save_model(..., counterfactuals=False)."
+                raise InputError(f"{error} {advice}") from error
         kept = {"file": path.name, "sha256": checksum(path)} if path.is_file() else {"file": None, "sha256": None}
         entries.append({"said": str(causal_model), "kind": type(causal_model).__name__, **kept})
     return entries

@@ -77,9 +77,7 @@ def from_spec(spec: Any) -> Any:
         if not right:
             raise TypeError(value.name)
     except TypeError as error:
-        raise InputError(
-            f"The model file describes {spec['kind']} in a way that does not fit; it was changed."
-        ) from error
+        raise InputError(f"The model file describes {spec['kind']} in a way that does not fit; save anew.") from error
     return value
 
 
@@ -91,9 +89,7 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
     model._settings(seed=0)
     needed = {*model.encoding_.names, *model.roles_.used}
     if not isinstance(columns, list) or len({*columns}) != len(columns) or not needed <= {*columns}:
-        raise InputError(
-            f"The model file lists the columns {columns!r}, which are not those of its roles; it was changed."
-        )
+        raise InputError(f"The model file lists the columns {columns!r}, which are not those of its roles; save anew.")
 
 
 def architecture(network: nn.Module) -> dict[str, Any]:
@@ -153,25 +149,20 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     --------
     >>> import tempfile
     >>> from ciplearn import CIPRegressor, datasets, export_onnx
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(100, random_state=0)
-    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], gamma=1, epochs=2, random_state=0)
+    >>> table = datasets.first_synthetic().sample(100, random_state=0)
+    >>> model = CIPRegressor(protected=["A"], epochs=2).fit(table.drop(columns="Y"), table["Y"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = export_onnx(model.fit(table.drop(columns="Y"), table["Y"]), f"{folder}/model.onnx")
-    ...     print(path.name, path.stat().st_size > 0)
-    model.onnx True
+    ...     print(export_onnx(model, f"{folder}/model.onnx").name)
+    model.onnx
     """
     if hasattr(model, "distil"):
-        raise InputError(
-            f"A {type(model).__name__} model asks its causal model about every row, which an ONNX file cannot hold; "
-            'export what it teaches a network: export_onnx(repaired.distil(Network().estimator("regression")), path).'
-        )
+        why = f"A {type(model).__name__} model asks its causal model about every row, which an ONNX file cannot hold"
+        call = 'export_onnx(repaired.distil(Network().estimator("regression")), path)'
+        raise InputError(f"{why}; export what it teaches a network: {call}.")
     model = getattr(model, "model", model)
     if not isinstance(model, CIPEstimator):
-        raise InputTypeError(
-            f"Only a fitted CIPRegressor or CIPClassifier can be exported, got {model!r}; pass one, or what was "
-            f"distilled into one."
-        )
+        why = f"Only a fitted CIPRegressor or CIPClassifier can be exported, got {model!r}"
+        raise InputTypeError(f"{why}; pass one, or what was distilled into one.")
     check_is_fitted(model, "module_")
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise MissingDependencyError("ONNX export needs the packages onnx and onnxscript; install ciplearn[onnx].")

@@ -36,7 +36,6 @@ class RayEngine(Engine):
     Parameters
     ----------
     workers : int
-        How many work at a time.
     address : str, optional
         Of a cluster that runs; by default the one that this program has started, or a new one on this machine.
     gpus : float
@@ -82,15 +81,12 @@ class RayEngine(Engine):
             raise InputError("The Ray node of this program is gone, and its work with it; start Ray and the run again.")
         cpus, devices = (sum(node["Resources"].get(kind, 0) for node in nodes) for kind in ("CPU", "GPU"))
         if cpus < self.workers:
-            raise InputError(
-                f"{self.workers} workers were asked for, but the cluster has {cpus:g} CPUs; ask for fewer, or add "
-                f"nodes."
-            )
+            why = f"{self.workers} workers were asked for, but the cluster has {cpus:g} CPUs"
+            raise InputError(f"{why}; ask for fewer, or add nodes.")
         if devices < self.gpus * self.workers:
-            raise InputError(
-                f"{self.workers} workers with {self.gpus:g} GPUs each were asked for, but the cluster's nodes have "
-                f"{devices:g} in all; add nodes with a GPU, or train on CPUs."
-            )
+            why = f"{self.workers} workers with {self.gpus:g} GPUs each were asked for"
+            have = f"but the cluster's nodes have {devices:g} in all"
+            raise InputError(f"{why}, {have}; add nodes with a GPU, or train on CPUs.")
         return nodes
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -130,9 +126,7 @@ class RayEngine(Engine):
             finally:
                 for one in actors:
                     self._ray.kill(one)
-        raise InputError(
-            f"The training lost a worker {_MOST_RESTARTS} times; look at the memory of the nodes, then run it again."
-        )
+        raise InputError(f"The training lost a worker {_MOST_RESTARTS} times; look at the memory of the nodes first.")
 
     def _first_of(self, running: list[Any], first: Any) -> Any:
         """The first worker's result, after all have ended; a loss is noticed at once, whoever it is.
@@ -243,9 +237,7 @@ def _started(workers: int, address: str | None) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise MissingDependencyError(
-            "This engine needs Ray, which is not installed; pip install 'ciplearn[ray]'."
-        ) from error
+        raise MissingDependencyError("Ray is not installed; pip install 'ciplearn[ray]'.") from error
     if ray.is_initialized():
         return ray
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
