@@ -276,14 +276,9 @@ def draw_lines(
     *,
     bowed: bool,
 ) -> list[str]:
-    """Return each line as SVG.
-
-    `centres` are those of the nodes, `layout` holds those of the boxes. Where the boxes do not stand in columns,
-    bidirected edges are `bowed`.
-    """
-    sides = {name: (layout.centres[box.name][0], box.size[0] / 2) for name, box in box_of.items()}
-    left = {name: x - half for name, (x, half) in sides.items()}
-    right = {name: x + half for name, (x, half) in sides.items()}
+    """Return each line as SVG; `centres` are those of nodes; bidirected edges are `bowed` where no columns are."""
+    left = {name: layout.centres[box.name][0] - box.size[0] / 2 for name, box in box_of.items()}
+    right = {name: layout.centres[box.name][0] + box.size[0] / 2 for name, box in box_of.items()}
     forward = [n for n, line in enumerate(lines) if not line.asks_no_column and left[line.b] > right[line.a]]
 
     def touching(side: int) -> dict[int, Point]:

@@ -15,8 +15,7 @@ from ciplearn.causal.statements import Assumption, Finding, Path
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A reader learns nothing from the sixth path of the same kind.
-_SHOWN = 5
+_SHOWN = 5  # a reader learns nothing from the sixth path of the same kind
 
 
 def as_path(graph: CausalGraph, dag: Dag, walk: Sequence[int]) -> Path:
@@ -88,8 +87,8 @@ def shortest_directed(dag: Dag, sources: Set[int], target: int, avoiding: Set[in
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
     """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
     given, exposures = graph.names(s), as_set(graph.names(adjustment.x))
-    findings = [_forbidden_finding(graph, adjustment, node, target) for node in sorted(adjustment.forbidden & s)]
-    findings = findings[:_SHOWN]
+    forbidden = sorted(adjustment.forbidden & s)[:_SHOWN]
+    findings = [_forbidden_finding(graph, adjustment, node, target) for node in forbidden]
     backdoor = adjustment.backdoor_graph
     connected = adjustment.x & reachable(backdoor, adjustment.y, s)
     walks = (shortest_open_walk(backdoor, {x}, adjustment.y, s) for x in sorted(connected))
@@ -139,15 +138,11 @@ def _parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     responding = conditions.responding(s)
     which = conditions.written(responding)
     if responding:
-        sentence = (
-            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on "
-            f"{'it' if len(responding) == 1 else 'them'} lies in {inside}."
-        )
+        respond, them = ("responds", "it") if len(responding) == 1 else ("respond", "them")
+        sentence = f"{which} {respond} to {protected}, and everything that acts on {them} lies in {inside}."
     else:
-        sentence = (
-            f"Only {protected} itself changes in {conditions.written(conditions.exposures(s))}: nothing else there "
-            f"responds to {protected}."
-        )
+        right = conditions.written(conditions.exposures(s))
+        sentence = f"Only {protected} itself changes in {right}: nothing else there responds to {protected}."
     return [Finding("parents", True, sentence)]
 
 
@@ -172,11 +167,9 @@ def noise_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
 
 def inputs_finding(conditions: Conditions, s: Set[int]) -> Finding:
     """Say that the independence leaves a function of the inputs in `s` alone, none of which A changes."""
-    kept, protected = conditions.inputs & s, conditions.written(conditions.protected)
-    left = (
-        f"a function of {conditions.written(kept)} alone, which {protected} does not change" if kept else "a constant"
-    )
-    known = conditions.written(conditions.known | s)
+    kept, written = conditions.inputs & s, conditions.written
+    protected, known = written(conditions.protected), written(conditions.known | s)
+    left = f"a function of {written(kept)} alone, which {protected} does not change" if kept else "a constant"
     return Finding("inputs", True, f"Every input lies in {known}: the independence, under overlap, leaves {left}.")
 
 
@@ -190,11 +183,8 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
         sentence = f"The paper's theorem does not apply: {outcome} is the outcome and is adjusted for."
         return [Finding("paper", False, sentence)]
     target = Adjustment(graph.dag(), conditions.exposures(s), frozenset((conditions.outcome,)))
-    offences = [
-        replace(finding, condition="paper")
-        for finding in validity_findings(graph, target, s, outcome)
-        if not finding.holds
-    ]
+    judged = validity_findings(graph, target, s, outcome)
+    offences = [replace(finding, condition="paper") for finding in judged if not finding.holds]
     known = conditions.written(conditions.known)
     strangers = [
         (node, parent)

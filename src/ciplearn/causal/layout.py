@@ -30,10 +30,8 @@ COLUMN_GAP = 72.0
 ROW_GAP = 28.0
 _STAND_IN_GAP = 18.0
 _SWEEPS = 12
-# Past this the stand-ins cost more than the picture gains.
-_MOST_STAND_INS = 4000
-# Swaps try every pair of neighbours: worth it where a person still reads every line.
-_MOST_SWAPPED = 600
+_MOST_STAND_INS = 4000  # past this they cost more than the picture gains
+_MOST_SWAPPED = 600  # swaps try every pair of neighbours: worth it where a person still reads every line
 
 NODE_HEIGHT = 34.0
 LINE_HEIGHT = 16.0
@@ -64,10 +62,7 @@ class Box:
 
 
 def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str], tier_of: Mapping[str, int]) -> list[Box]:
-    """Put nodes of one tier, or else of the same role, causes and effects, into one box; those of `apart` stand alone.
-
-    An edge from or to a block then stands for one from or to each of its members, and nothing is lost.
-    """
+    """Put nodes of one tier, or of the same role, causes and effects, into one box; those of `apart` stand alone."""
     loose = {name for edge in graph.undirected for name in edge}
     parents, children = heads(graph.nodes, turned(graph.directed)), heads(graph.nodes, graph.directed)
     blocks: dict[object, list[str]] = {}

@@ -26,9 +26,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 _ENTRY = re.compile(r"(.+)\[\d+\]")
 
 _MOST_SENTENCES = 40  # for readers who see no picture
-
-# So many letters at least are the beginning of a name.
-_BEGINNING = 3
+_BEGINNING = 3  # so many letters at least are the beginning of a name
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Message = Mapping[str, Any]
 Answer = dict[str, Any]
-Listener = Callable[[Answer], None]
+Listener = Callable[[Answer], object]
 
 
 class Desk:
@@ -75,8 +75,6 @@ class Desk:
             "imagine": lambda message: self._imagine(message).imagine(message["row"], message["values"]),
         }
 
-    # ---------------------------------------------------------------- in and out
-
     def answer(self, message: Any) -> Answer:
         """Answer one message; a mistake in it is an answer too, one sentence under ``error``."""
         try:
@@ -119,8 +117,6 @@ class Desk:
         """End what is at work and let others have the folder; what was saved stays."""
         self.runs.close()
         self.store.close()
-
-    # ---------------------------------------------------------------- the drawing
 
     def _hello(self, message: Message) -> Answer:
         from ciplearn.workbench.runs import public
@@ -184,14 +180,8 @@ class Desk:
         self._saved = {**self._saved, **changed}
         write_json(self.store.folder / "document.json", self._saved)
 
-    # ---------------------------------------------------------------- the table
-
     def take_table(self, path: Path, shown: str, stored: str | None = None, *, read: bool = True) -> Answer:
-        """Let a file be the table.
-
-        ``shown``: the name that a person knows it by; ``stored``: its name in the store, where it lies there; ``read``:
-        now, which takes a moment and refuses what is no table, or when it is asked about.
-        """
+        """Let a file be the table: ``shown`` is its name for people, ``stored`` in the store; ``read``: now, or later."""
         table = None
         if read:
             from ciplearn.workbench.tables import Table
@@ -244,8 +234,6 @@ class Desk:
             path = self.store.tables / stored
             path.unlink(missing_ok=True)
             raise InputError(str(problem).replace(str(path), shown)) from problem
-
-    # ---------------------------------------------------------------- training, and what if
 
     @property
     def runs(self) -> Runs:

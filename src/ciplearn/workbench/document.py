@@ -26,25 +26,18 @@ _BESIDE = {
     "exact": ("train", "Every stop shows what is left: the variance of counterfactuals."),
 }
 
-# More sets than a person compares.
-_SHOWN_SETS = 12
+_SHOWN_SETS = 12  # more than a person compares
 
 
 @dataclass(frozen=True)
 class Document:
-    """A graph with its roles, and what was said about the table's columns.
+    """A graph with its roles, and what was said about the table's columns."""
 
-    The graph itself carries three roles: its exposures are protected, its outcome is the outcome, its adjusted nodes
-    are the set to condition on.
-
-    ``context``, ``inputs``: None leaves the choice to the criterion, which takes every observed node but the outcome;
-    ``kinds``: "number" or "category" of columns that a person has changed.
-    """
-
+    # Its exposures are protected, its outcome is the outcome, its adjusted nodes are the set to condition on.
     graph: CausalGraph = field(default_factory=CausalGraph)
-    context: tuple[str, ...] | None = None
+    context: tuple[str, ...] | None = None  # None leaves the choice to the criterion
     inputs: tuple[str, ...] | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)  # "number" or "category", where a person has changed it
 
     @classmethod
     def read(cls, content: Any) -> Self:
@@ -112,8 +105,7 @@ class Document:
 
 def judged(document: Document) -> dict[str, Any]:
     """Return the verdict without its searches; it takes milliseconds and is asked for at every change."""
-    missing = document.missing_roles()
-    if missing:
+    if missing := document.missing_roles():
         return {"state": "roles", "missing": missing}
     verdict = document.verdict()
     return {

@@ -16,11 +16,8 @@ from ciplearn._core.errors import InputError
 
 Schema = Mapping[str, Any]
 
-# Lists and objects within each other; a curve of a run's stop is five deep.
-_DEEPEST = 12
-
-# The square of a larger number is no number any more.
-_LARGEST = 1e150
+_DEEPEST = 12  # lists and objects within each other; a curve of a run's stop is five deep
+_LARGEST = 1e150  # the square of a larger number is no number any more
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
@@ -172,9 +169,7 @@ _OF_STOP = _object(("run", "stop"), **_STOP_OF_RUN)
 # By what a message asks to do. Keys that are not named are not read.
 MESSAGES: dict[str, Schema] = {
     "hello": _object(),
-    "judge": _DRAWING,
-    "advise": _DRAWING,
-    "open": _DRAWING,
+    **dict.fromkeys(("judge", "advise", "open"), _DRAWING),
     "read": _object(("text",), text={"type": "string", "maxLength": LARGEST_TEXT}),
     "write": _object(("document", "format"), document=DOCUMENT, format={"type": "string", "enum": list(NOTATIONS)}),
     "save": _object(
@@ -183,12 +178,9 @@ MESSAGES: dict[str, Schema] = {
     "example": _object(("name",), name=_SHORT),
     "table": _object(("name", "content"), name=_SHORT, content={"type": "bytes"}),
     "demo-table": _object(),
-    "describe": _DRAWING,
-    "falsify": _DRAWING,
+    **dict.fromkeys(("describe", "falsify"), _DRAWING),
     "train": _object(("document", *RECIPE["required"]), document=DOCUMENT, **RECIPE["properties"]),
-    "cancel": _OF_RUN,
-    "forget": _OF_RUN,
-    "show": _OF_RUN,
+    **dict.fromkeys(("cancel", "forget", "show"), _OF_RUN),
     "keep": _OF_STOP,
     "download": _object(
         ("run", "stop", "what"),

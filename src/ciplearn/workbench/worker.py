@@ -92,8 +92,7 @@ def keep(folder: Path, request: dict[str, Any]) -> None:
         shutil.copytree(trained / "model", folder / "model")
     else:
         keep_model(trained / "model", stop, load_stop(trained, stop), folder / "model")
-    answer = command(audit_line(Recipe.read(request["recipe"]), request["table"]))
-    tell(audit=answer)
+    tell(audit=command(audit_line(Recipe.read(request["recipe"]), request["table"])))
 
 
 def measure(folder: Path, request: dict[str, Any]) -> None:

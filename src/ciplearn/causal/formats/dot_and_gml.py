@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _ARROWS = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _MEANT = ("dir", "latent", "observed", "roles")
 _DEEPEST = 50
-_YES = {True, "1", "yes", "true", "True"}
-_NO = {False, "0", "no", "false", "False"}
+_FLAGS: dict[object, bool] = dict.fromkeys((True, "1", "yes", "true", "True"), True)
+_FLAGS |= dict.fromkeys((False, "0", "no", "false", "False"), False)
 _GML_PLACE = re.compile(r"\((\d+), (\d+)\)")
 
 
@@ -216,11 +216,8 @@ def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
 
 def _flag(name: str, mark: str, value: object) -> bool:
     plain = value.strip() if isinstance(value, str) else value
-    if isinstance(plain, str | bool | int):
-        if plain in _YES:
-            return True
-        if plain in _NO:
-            return False
+    if isinstance(plain, str | bool | int) and plain in _FLAGS:
+        return _FLAGS[plain]
     raise GraphError(f"The node {name!r} has {mark}={value!r}; use true or false.")
 
 

@@ -68,8 +68,7 @@ def quoted(name: str) -> str:
 
 def in_quotes(name: str) -> str:
     """Write a name in quotes."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def read_json(text: str) -> GraphParts:

@@ -369,10 +369,7 @@ def write_edge_text(graph: DrawnGraph) -> str:
 
 
 def write_tiers(graph: DrawnGraph) -> str:
-    """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones, and then the rest.
-
-    Raises `GraphError` if the arrows are not exactly those of tiers.
-    """
+    """Write tiers, as in ``"sex, age | job"``, and then the rest; `GraphError` if the arrows are not those of tiers."""
     tiers = tiers_of(graph.directed)
     if not tiers:
         raise GraphError(
