@@ -164,12 +164,8 @@ class Conditions:
 
     def confounded(self, s: Set[int]) -> list[tuple[int, int]]:
         """Pairs (V, root) with V in R and a latent root that has other children too."""
-        return [
-            (node, parent)
-            for node in sorted(self.responding(s))
-            for parent in self.dag.parents[node]
-            if self.is_noise(parent) and len(self.dag.children[parent]) > 1
-        ]
+        pairs = ((node, parent) for node in sorted(self.responding(s)) for parent in self.dag.parents[node])
+        return [(node, root) for node, root in pairs if self.is_noise(root) and len(self.dag.children[root]) > 1]
 
     def certifies_by_inputs(self, s: Set[int]) -> bool:
         """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""

@@ -1,7 +1,4 @@
-"""A drawing as a value: checked when it is made, read and written in notations.
-
-Two graphs with the same nodes, edges, latent nodes and roles are equal, whatever the order in which they were written.
-"""
+"""A drawing as a value: checked when it is made, equal in whatever order it is drawn, read and written in notations."""
 
 from __future__ import annotations
 

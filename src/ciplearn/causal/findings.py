@@ -22,11 +22,8 @@ def as_path(graph: CausalGraph, dag: Dag, walk: Sequence[int]) -> Path:
     """Write a walk over numbers as a path; roots of bidirected edges melt into ``↔``."""
     named = len(graph.nodes)
     roots = range(named, named + len(graph.bidirected))
-    arrows = [
-        "↔" if before in roots else "→" if node in dag.children[before] else "←"
-        for before, node in pairwise(walk)
-        if node not in roots
-    ]
+    steps = [(before, node) for before, node in pairwise(walk) if node not in roots]
+    arrows = ["↔" if before in roots else "→" if node in dag.children[before] else "←" for before, node in steps]
     nodes = [graph.nodes[node] if node < named else predictor_name(graph) for node in walk if node not in roots]
     return Path(tuple(nodes), tuple(arrows))
 

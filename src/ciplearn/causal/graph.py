@@ -85,10 +85,7 @@ class CausalGraph(DrawnGraph):
     def minimal_adjustment_sets(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = (), limit: int | None = 100
     ) -> Iterator[frozenset[str]]:
-        """Iterate over the observed valid sets that lose validity with any node but `must_include`, nearest `x` first.
-
-        The iteration is lazy with polynomial delay; it stops after `limit` sets.
-        """
+        """Iterate lazily over the minimal valid sets of observed nodes that hold `must_include`, nearest `x` first."""
         problem = self._adjustment(x, y, must_include, must_exclude)
         return first((frozenset(self.names(z)) for z in problem.minimal()), limit)
 
@@ -112,8 +109,7 @@ class CausalGraph(DrawnGraph):
         return self._named(self._adjustment(x, y).optimal())
 
     def _adjustment(self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()) -> Adjustment:
-        sides = self._disjoint(x=x, y=y)
-        for side, numbers in sides.items():
+        for side, numbers in self._disjoint(x=x, y=y).items():
             if not numbers:
                 raise GraphError(f"{side} is empty; name at least one node.")
         dag, required = self.dag(), self.known_observed(must_include, "must_include")

@@ -20,8 +20,7 @@ from ciplearn.causal.names import heads, turned
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A thing with a place in a column: a box, or a stand-in (edge number, column).
-Slot = str | tuple[int, int]
+Slot = str | tuple[int, int]  # what stands in a column: a box, or a stand-in (edge number, column)
 Beside = dict[Slot, list[Slot]]
 Point = tuple[float, float]
 Size = tuple[float, float]  # width, height
@@ -180,17 +179,15 @@ def layered(
     rows: list[list[Slot]] = [[] for _ in range(max(columns.values(), default=-1) + 1)]
     for name in order:
         rows[columns[name]].append(name)
-    for slot in (slot for chain in chains for slot in chain if not isinstance(slot, str)):
+    stand_ins = [[slot for slot in chain if not isinstance(slot, str)] for chain in chains]
+    for slot in (slot for slots in stand_ins for slot in slots):
         rows[slot[1]].append(slot)
     left, right = _neighbours(rows, chains)
     _improve_order(rows, left, right)
     heights = _heights(rows, left, right, sizes)
     spans = _column_spans(rows, sizes)
     centres = {name: (sum(spans[columns[name]]) / 2, heights[name]) for name in order}
-    runs = [
-        [Crossing(*spans[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)]
-        for chain in chains
-    ]
+    runs = [[Crossing(*spans[slot[1]], heights[slot]) for slot in slots] for slots in stand_ins]
     return Layout(centres, {name: spans[columns[name]] for name in order}, runs)
 
 

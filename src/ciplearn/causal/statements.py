@@ -170,8 +170,6 @@ class Assumption(str):
     >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
     >>> print(verdict.assumptions[0])
     The graph is right: no edge and no unobserved common cause is missing.
-    >>> verdict.assumptions[0].key
-    'graph'
     """
 
     check: str

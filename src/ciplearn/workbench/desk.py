@@ -181,7 +181,7 @@ class Desk:
         write_json(self.store.folder / "document.json", self._saved)
 
     def take_table(self, path: Path, shown: str, stored: str | None = None, *, read: bool = True) -> Answer:
-        """Let a file be the table: ``shown`` is its name for people, ``stored`` in the store; ``read``: now, or later."""
+        """Let a file be the table: ``shown`` is its name for people, ``stored`` in the store; ``read``: at once."""
         table = None
         if read:
             from ciplearn.workbench.tables import Table
@@ -277,10 +277,7 @@ def opened(
     model: Path | None = None,
     demo: bool = False,
 ) -> Desk:
-    """Return the desk of a store; what was saved there comes before what is passed to begin with.
-
-    Of a model folder, graph and roles are drawn; with a table, its models are measured.
-    """
+    """Return the desk of a store; what was saved there comes before what is passed to begin with."""
     if table is not None and not table.is_file():
         raise InputError(f"There is no table {str(table)!r}; check the path.")
     if model is not None:

@@ -1,7 +1,4 @@
-"""`Document`: what is drawn on the page; what the page says about it; and graphs one click away to begin with.
-
-The verdict is there at once, the searches behind it when there is time.
-"""
+"""`Document`: what is drawn on the page; what the page says about it; and graphs one click away to begin with."""
 
 from __future__ import annotations
 
@@ -190,9 +187,8 @@ def _routes(document: Document, verdict: Verdict) -> list[dict[str, Any]]:
         sees = f"every input is changed by {as_set(verdict.protected)}: nothing is left to predict from"
     rest = f"adds what the parents do not explain of {as_set(moved)}" if moved else "the same as CF1 here"
     certified = "certifies" if verdict.holds else "does not certify"
-    by_model, by_graph, by_noise = (
-        f"the graph {more}" for more in ("and an estimated causal model", "alone", "and additive noise")
-    )
+    by_model, by_graph = "the graph and an estimated causal model", "the graph alone"
+    by_noise = "the graph and additive noise"
     ways = (
         ("Repair: the smallest change of a trained model", directed, imagines, by_model),
         ("Independence penalty", verdict.holds, f"the graph {certified} {verdict.independence}", by_graph),

@@ -36,10 +36,7 @@ _WORDS |= {"string": "text", "array": "a list", "object": "an object", "bytes": 
 
 
 def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
-    """Refuse a value that a schema does not describe; an empty one takes whatever is JSON.
-
-    ``what``: how the value is called in the sentence that refuses it; ``depth``: of lists and objects around it.
-    """
+    """Refuse a value that a schema does not describe, under the name ``what``; an empty one takes whatever is JSON."""
     kinds = schema.get("type", _JSON)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     # In Python True is a whole number.
@@ -109,8 +106,7 @@ DOCUMENT: Schema = {
             },
             "additionalProperties": False,
         },
-        "context": {**_NODES, "type": ["array", "null"]},
-        "inputs": {**_NODES, "type": ["array", "null"]},
+        **dict.fromkeys(("context", "inputs"), {**_NODES, "type": ["array", "null"]}),
         # Kinds of columns that a person can choose on the page.
         "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
     },
@@ -144,8 +140,7 @@ RECIPE: Schema = {
 # Notations that a graph can be written in, with the endings of their files.
 NOTATIONS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt", "svg": "svg"}
 
-# A drawing of a thousand nodes is a tenth of this.
-LARGEST_TEXT = 2_000_000
+LARGEST_TEXT = 2_000_000  # a drawing of a thousand nodes is a tenth of this
 
 _SHORT = {"type": "string", "maxLength": 1000}
 _PERHAPS = {"type": ["string", "null"], "maxLength": 10_000}
@@ -204,8 +199,7 @@ def check_message(message: Any) -> None:
     check(message, MESSAGES[message["do"]], "the message")
 
 
-# document.json
-SAVED = _object(
+SAVED = _object(  # document.json
     ("version", "document"),
     version=_COUNT,
     document=DOCUMENT,
@@ -213,8 +207,7 @@ SAVED = _object(
     table=_object(("name", "stored", "path"), name=_SHORT, stored=_PERHAPS, path=_PERHAPS),
 )
 
-# server.json
-SERVER = _object(port={"type": "integer", "minimum": 0, "maximum": 65535}, address=_SHORT)
+SERVER = _object(port={"type": "integer", "minimum": 0, "maximum": 65535}, address=_SHORT)  # server.json
 
 _PROGRESS = {
     "status": {"type": "string", "enum": ["running", "done", "failed", "cancelled"]},
@@ -234,8 +227,7 @@ _WALKED = _object(
 )
 _LISTS = {"stops": {"type": "array", "items": _WALKED}, "notes": {"type": "array", "items": _TEXT}}
 
-# runs/…/run.json
-RUN = _object(
+RUN = _object(  # runs/…/run.json
     ("name", "started", *_PROGRESS, "document", "table", "recipe", "models", *_LISTS, "kept", "chosen"),
     name=_NAME,
     started={"type": "number"},

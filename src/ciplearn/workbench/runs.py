@@ -281,11 +281,7 @@ def zipped(folder: Path) -> bytes:
 
 
 class Job:
-    """Start a worker on a folder that holds its request.
-
-    ``told``: takes what the worker says, in a thread of its own; the last is ``{"ended": True}`` with the last words of
-    a worker that did not finish.
-    """
+    """A worker on a folder that holds its request; a thread hands to ``told`` what it says, and that it has ended."""
 
     def __init__(self, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:
         environment = {**os.environ, **{name: os.environ.get(name, "1") for name in _THREADS}, "PYTHONUNBUFFERED": "1"}

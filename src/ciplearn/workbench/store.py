@@ -33,8 +33,7 @@ _LARGEST = 64  # MiB: a run with all of its stops
 # A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
 _NAME = re.compile(r"[0-9a-f]{16}")
 
-# Ends of file names that the reader of tables understands.
-TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz")
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz")  # that the reader of tables understands
 
 
 def default_folder(*about: str) -> Path:
@@ -54,10 +53,7 @@ class InUseError(InputError):
 
 
 class Store:
-    """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned.
-
-    It is made where it is missing, readable by its owner alone.
-    """
+    """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()

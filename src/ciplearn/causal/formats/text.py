@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
 
 _PLAIN = {"↔": "<->", "→": "->", "←": "<-"}
-# Two groups of a thousand names draw a million edges in one line.
-_MOST_EDGES = 1_000_000
+_MOST_EDGES = 1_000_000  # two groups of a thousand names draw as many in one line
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
@@ -341,7 +340,7 @@ class _TextReader(Cursor):
         return inside
 
     def refuse_loose_words(self, start: int) -> None:
-        """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
+        """Refuse words that stand beside the name at `start`, where an edge list would make several nodes of them."""
         if self.framed:
             return
         words = [self.tokens[start]]
