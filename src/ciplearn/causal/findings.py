@@ -183,13 +183,10 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     judged = validity_findings(graph, target, s, outcome)
     offences = [replace(finding, condition="paper") for finding in judged if not finding.holds]
     known = conditions.written(conditions.known)
-    strangers = [
-        (node, parent)
-        for node in sorted(conditions.known - conditions.protected)
-        for parent in dag.parents[node]
-        if parent not in conditions.known and not (conditions.is_noise(parent) and len(dag.children[parent]) == 1)
-    ]
-    for node, parent in strangers[:_SHOWN]:
+    context = sorted(conditions.known - conditions.protected)
+    outside = ((node, parent) for node in context for parent in dag.parents[node] if parent not in conditions.known)
+    strangers = (pair for pair in outside if not conditions.is_noise(pair[1]) or len(dag.children[pair[1]]) > 1)
+    for node, parent in islice(strangers, _SHOWN):
         others = [child for child in dag.children[parent] if child != node]
         path = as_path(graph, dag, [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node])
         sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {known}."

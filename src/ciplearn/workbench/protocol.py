@@ -106,7 +106,7 @@ DOCUMENT: Schema = {
             },
             "additionalProperties": False,
         },
-        **dict.fromkeys(("context", "inputs"), {**_NODES, "type": ["array", "null"]}),
+        **{role: {**_NODES, "type": ["array", "null"]} for role in ("context", "inputs")},
         # Kinds of columns that a person can choose on the page.
         "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
     },

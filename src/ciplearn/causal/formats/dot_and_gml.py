@@ -45,8 +45,7 @@ def write_dot(graph: DrawnGraph) -> str:
         marks = ["latent=true", "style=dashed"] if roles[:1] == ["latent"] else []
         if roles := [role for role in roles if role != "latent"]:
             marks.append(f'roles="{",".join(roles)}"')
-        if position:
-            marks.append(f'pos="{position}"')
+        marks += [f'pos="{position}"'] if position else []
         attributes = f" [{', '.join(marks)}]" if marks else ""
         lines.append(f"  {in_quotes(name)}{attributes};")
     looks = {"directed": "", "bidirected": " [dir=both, style=dashed]", "undirected": " [dir=none]"}

@@ -384,8 +384,7 @@ def _statements(graph: DrawnGraph, written: Collection[str] = ()) -> list[str]:
     lines = []
     for name in graph.nodes:
         marks, position = marks_of(graph, name)
-        if position:
-            marks.append(f'pos="{position}"')
+        marks += [f'pos="{position}"'] if position else []
         if marks:
             lines.append(f"{quoted(name)} [{', '.join(marks)}]")
         elif name not in drawn:
