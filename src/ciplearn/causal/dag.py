@@ -23,8 +23,7 @@ from functools import cached_property
 _Moral = dict[int, set[int]]
 _Neighbours = Sequence[Collection[int]] | _Moral
 
-# How a walk arrived at a node: from one of its children, or from one of its parents.
-_FROM_CHILD, _FROM_PARENT = 0, 1
+_FROM_CHILD, _FROM_PARENT = 0, 1  # how a walk arrived at a node: from one of its children, or from one of its parents
 
 
 @dataclass(frozen=True)

@@ -224,8 +224,7 @@ class DrawnGraph:
         """Read a graph from a file in any notation, recognised by its content."""
         try:
             with Path(path).open(encoding="utf-8-sig") as stream:
-                # A device may go on for ever.
-                text = stream.read(_LONGEST + 1)
+                text = stream.read(_LONGEST + 1)  # a device may go on for ever
         except FileNotFoundError:
             raise GraphError(f"There is no file {str(path)!r}; check the path.") from None
         except UnicodeDecodeError:

@@ -39,8 +39,7 @@ class Desk:
 
     def __init__(self, store: Store, document: Document | None = None) -> None:
         self.store = store
-        # Differs after a restart, so that a page can say that there was one.
-        self.instance = secrets.token_hex(4)
+        self.instance = secrets.token_hex(4)  # differs after a restart, so that a page can say that there was one
         self._lock = threading.RLock()
         self._listeners: list[Listener] = []
         self._saved = store.read("document.json", SAVED)

@@ -27,8 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "array": (list,),
     "object": (dict,),
-    # The one thing beyond JSON: a file that comes beside its message.
-    "bytes": (bytes,),
+    "bytes": (bytes,),  # the one thing beyond JSON: a file that comes beside its message
 }
 _JSON = tuple(kind for kind in _TYPES if kind != "bytes")
 _WORDS = {"null": "nothing", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
@@ -39,8 +38,7 @@ def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
     """Refuse a value that a schema does not describe, under the name ``what``; an empty one takes whatever is JSON."""
     kinds = schema.get("type", _JSON)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
-    # In Python True is a whole number.
-    fitting = ("boolean",) if isinstance(value, bool) else _TYPES
+    fitting = ("boolean",) if isinstance(value, bool) else _TYPES  # in Python True is a whole number
     if not any(kind in fitting and isinstance(value, _TYPES[kind]) for kind in kinds):
         raise _refused(value, what, " or ".join(_WORDS[kind] for kind in kinds))
     if "enum" in schema and value not in schema["enum"]:

@@ -294,8 +294,7 @@ class Job:
             text=True,
             encoding="utf-8",
             env=environment,
-            # A group of its own, which ends as one.
-            start_new_session=True,
+            start_new_session=True,  # a group of its own, which ends as one
         )
         self._errors = ""
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -161,8 +161,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # No other protocol is spoken here.
-            await send({"type": "websocket.close", "code": 1008})
+            await send({"type": "websocket.close", "code": 1008})  # no other protocol is spoken here
             return
 
         async def guarded(message: Message) -> None:
@@ -234,8 +233,7 @@ def _parquet_beyond(content: bytes, largest: int) -> bool:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        # Then the reader cannot read it either, and says what is missing.
-        return False
+        return False  # then the reader cannot read it either, and says what is missing
     try:
         about = ParquetFile(io.BytesIO(content))
         columns = [about.schema.column(number) for number in range(len(about.schema))]

@@ -108,8 +108,7 @@ class _DotReader(Cursor):
             return []
         ends, arrows = self.chain()
         if first.kind == "name" and not arrows and self.passes("="):
-            # An attribute of the graph: no node after all.
-            self.parts.nodes.pop()
+            self.parts.nodes.pop()  # an attribute of the graph: no node after all
             self.value()
             return []
         is_node = self.tokens[self.next - 1].text != "}"

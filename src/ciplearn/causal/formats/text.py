@@ -256,8 +256,7 @@ class _TextReader(Cursor):
         first = self.peek()
         ends, arrows = self.chain()
         if first.kind == "name" and not arrows and self.passes("="):
-            # An attribute of the graph: no node after all.
-            self.parts.nodes.pop()
+            self.parts.nodes.pop()  # an attribute of the graph: no node after all
             self.value()
             if first.text != "bb":
                 raise self.error(first, f"The attribute {first.text!r} of the graph is not known; only bb is")
