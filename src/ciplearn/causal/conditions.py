@@ -58,12 +58,7 @@ def read_question(
     inputs: Names | None,
     adjustment: Names | None,
 ) -> Question:
-    """Fill in the defaults and refuse parts that cannot be played together.
-
-    Roles written in the graph's source text stand in for what is not given: its exposures are protected, its outcome
-    is the outcome, its adjusted nodes are the adjustment set. Context and inputs default to every observed node but the
-    outcome.
-    """
+    """Fill in the defaults of `CausalGraph.criterion` and refuse parts that cannot be played together."""
 
     def part(names: Names, role: str) -> tuple[str, ...]:
         return in_order(graph.known_observed(names, role))
@@ -106,17 +101,14 @@ def predictor_name(graph: CausalGraph) -> str:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must hold of an adjustment set, for one graph and fixed roles.
-
-    Nodes are numbers of `dag`, the graph with Ŷ added; `known` is A ∪ W.
-    """
+    """What must hold of an adjustment set, for one graph and fixed roles."""
 
     graph: CausalGraph
     question: Question
-    dag: Dag
+    dag: Dag  # the graph with Ŷ added; nodes are its numbers
     predictor: int
     protected: frozenset[int]
-    known: frozenset[int]
+    known: frozenset[int]  # A ∪ W
     outcome: int
     observed: frozenset[int]
 
@@ -172,12 +164,8 @@ class Conditions:
 
     def confounded(self, s: Set[int]) -> list[tuple[int, int]]:
         """Pairs (V, root) with V in R and a latent root that has other children too."""
-        return [
-            (node, parent)
-            for node in sorted(self.responding(s))
-            for parent in self.dag.parents[node]
-            if self.is_noise(parent) and len(self.dag.children[parent]) > 1
-        ]
+        pairs = ((node, parent) for node in sorted(self.responding(s)) for parent in self.dag.parents[node])
+        return [(node, root) for node, root in pairs if self.is_noise(root) and len(self.dag.children[root]) > 1]
 
     def certifies_by_inputs(self, s: Set[int]) -> bool:
         """Tell whether every input lies in A ∪ W ∪ S, and those in S do not descend from A."""

@@ -24,20 +24,15 @@ from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_ca
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# More than three changes at once are no longer a repair but another study.
-_MOST_CHANGES = 3
+_MOST_CHANGES = 3  # at once: more are no longer a repair but another study
 _MOST_REPAIRS = 12
 
-# A changed graph with changed roles, and the changes that led there.
-_Draft = tuple[Conditions, tuple[Change, ...]]
+_Draft = tuple[Conditions, tuple[Change, ...]]  # a changed graph with changed roles, and the changes that led there
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # each fold and each copy of an estimator asks again
 def judge(graph: CausalGraph, question: Question) -> Verdict:
-    """Judge the conditions of `ciplearn.causal.conditions` for roles that were checked against the graph.
-
-    Each fold and each copy of an estimator asks again; the answer is the same.
-    """
+    """Judge the conditions of `ciplearn.causal.conditions` for roles that were checked against the graph."""
     conditions = Conditions.of(graph, question)
     s = default_adjustment(conditions) if question.adjustment is None else frozenset(graph.numbers(question.adjustment))
     paths = path_findings(conditions, s)

@@ -23,8 +23,7 @@ from functools import cached_property
 _Moral = dict[int, set[int]]
 _Neighbours = Sequence[Collection[int]] | _Moral
 
-# How a walk arrived at a node: from one of its children, or from one of its parents.
-_FROM_CHILD, _FROM_PARENT = 0, 1
+_FROM_CHILD, _FROM_PARENT = 0, 1  # how a walk arrived at a node: from one of its children, or from one of its parents
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,9 @@ class Dag:
 
     def with_node(self, parents: Iterable[int]) -> Dag:
         """Return the graph with one more node, numbered `size`, below the given parents."""
-        added = self.size
-        into = list(parents)
-        children = [*self.children, []]
+        into, children = list(parents), [*self.children, []]
         for parent in into:
-            children[parent] = [*children[parent], added]
+            children[parent] = [*children[parent], self.size]
         return Dag([*self.parents, into], children)
 
     def without_edges(self, removed: Set[tuple[int, int]]) -> Dag:
@@ -146,10 +143,7 @@ def shortest_open_walk(dag: Dag, x: Iterable[int], y: Iterable[int], given: Set[
 
 
 def _walk(dag: Dag, sources: Iterable[int], given: Set[int]) -> Iterator[tuple[int, int]]:
-    """Yield each reached state once, breadth first, with the state before it; -1 stands before a source.
-
-    A state is 2 · node + direction of arrival.
-    """
+    """Yield each state, 2 · node + direction of arrival, once, breadth first, with the one before; -1 for a source."""
     open_colliders = dag.ancestors(given)
     seen = bytearray(2 * dag.size)
     queue: deque[int] = deque()
@@ -191,8 +185,7 @@ def minimal_separators(
         yield cut | must_include
         border = sorted(cut - kept_out)
         # Pushed in reverse so that the lowest number is explored first.
-        for rank in range(len(border) - 1, -1, -1):
-            stack.append((part | {border[rank]}, kept_out | frozenset(border[:rank])))
+        stack += [(part | {border[n]}, kept_out | frozenset(border[:n])) for n in reversed(range(len(border)))]
 
 
 def smallest_separator(

@@ -124,10 +124,8 @@ def draw(
     ends = ((line, box_of[line.a].name, box_of[line.b].name) for line in lines)
     lines = list(dict.fromkeys(line if line.asks_no_column else replace(line, a=a, b=b) for line, a, b in ends))
     layout = at_positions(graph, names, len(lines)) if placed else _laid_out(graph, lines, box_of)
-    centres = {
-        name: (layout.centres[box.name][0], layout.centres[box.name][1] + box.offsets[name])
-        for name, box in box_of.items()
-    }
+    spots = ((name, box.offsets[name], layout.centres[box.name]) for name, box in box_of.items())
+    centres = {name: (x, y + offset) for name, offset, (x, y) in spots}
     identity = f"cg{zlib.crc32(repr((names, lines, sorted(roles.items()))).encode()):08x}"
     # Open paths last, so that no other line covers them.
     curves = zip(lines, draw_lines(lines, box_of, layout, centres, identity, bowed=placed), strict=True)
@@ -276,14 +274,9 @@ def draw_lines(
     *,
     bowed: bool,
 ) -> list[str]:
-    """Return each line as SVG.
-
-    `centres` are those of the nodes, `layout` holds those of the boxes. Where the boxes do not stand in columns,
-    bidirected edges are `bowed`.
-    """
-    sides = {name: (layout.centres[box.name][0], box.size[0] / 2) for name, box in box_of.items()}
-    left = {name: x - half for name, (x, half) in sides.items()}
-    right = {name: x + half for name, (x, half) in sides.items()}
+    """Return each line as SVG; `centres` are those of nodes; bidirected edges are `bowed` where no columns are."""
+    left = {name: layout.centres[box.name][0] - box.size[0] / 2 for name, box in box_of.items()}
+    right = {name: layout.centres[box.name][0] + box.size[0] / 2 for name, box in box_of.items()}
     forward = [n for n, line in enumerate(lines) if not line.asks_no_column and left[line.b] > right[line.a]]
 
     def touching(side: int) -> dict[int, Point]:

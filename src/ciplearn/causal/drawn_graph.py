@@ -1,7 +1,4 @@
-"""A drawing as a value: checked when it is made, read and written in notations.
-
-Two graphs with the same nodes, edges, latent nodes and roles are equal, whatever the order in which they were written.
-"""
+"""A drawing as a value: checked when it is made, equal in whatever order it is drawn, read and written in notations."""
 
 from __future__ import annotations
 
@@ -23,8 +20,7 @@ from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_
 if TYPE_CHECKING:
     import networkx
 
-# A graph of thousands of nodes has a few hundred thousand signs.
-_LONGEST = 20_000_000
+_LONGEST = 20_000_000  # a graph of thousands of nodes has a few hundred thousand signs
 
 # Comments may stand before the first word of any notation but JSON.
 _LEADING = re.compile(r"(?:\s|//[^\n]*\n|\#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
@@ -73,8 +69,7 @@ class DrawnGraph:
                     f"{a} − {b} contradicts another edge between the two: an undirected edge says that the direction "
                     "is not known; keep one of them."
                 )
-        if self._dag.topological_order() is None:
-            cycle = self._dag.cycle() or []
+        if cycle := self._dag.cycle():
             raise GraphError(
                 f"A causal graph has no directed cycle, but {' → '.join(self.nodes[node] for node in cycle)} was "
                 "received; remove one of these edges, or write A <-> B for an unobserved common cause."
@@ -94,10 +89,7 @@ class DrawnGraph:
         return Dag.from_edges(len(self.nodes) + len(self.bidirected), edges)
 
     def dag(self) -> Dag:
-        """Return the graph as numbers: nodes first, then one root for each bidirected edge.
-
-        Raises `GraphError` if an edge has no direction: such a graph is a class of graphs, and `members` lists them.
-        """
+        """Return the graph as numbers: nodes, then a root for each bidirected edge; raise if an edge is undirected."""
         if self.undirected:
             a, b = self.undirected[0]
             raise GraphError(
@@ -232,8 +224,7 @@ class DrawnGraph:
         """Read a graph from a file in any notation, recognised by its content."""
         try:
             with Path(path).open(encoding="utf-8-sig") as stream:
-                # A device may go on for ever.
-                text = stream.read(_LONGEST + 1)
+                text = stream.read(_LONGEST + 1)  # a device may go on for ever
         except FileNotFoundError:
             raise GraphError(f"There is no file {str(path)!r}; check the path.") from None
         except UnicodeDecodeError:

@@ -15,19 +15,15 @@ from ciplearn.causal.statements import Assumption, Finding, Path
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A reader learns nothing from the sixth path of the same kind.
-_SHOWN = 5
+_SHOWN = 5  # a reader learns nothing from the sixth path of the same kind
 
 
 def as_path(graph: CausalGraph, dag: Dag, walk: Sequence[int]) -> Path:
     """Write a walk over numbers as a path; roots of bidirected edges melt into ``↔``."""
     named = len(graph.nodes)
     roots = range(named, named + len(graph.bidirected))
-    arrows = [
-        "↔" if before in roots else "→" if node in dag.children[before] else "←"
-        for before, node in pairwise(walk)
-        if node not in roots
-    ]
+    steps = [(before, node) for before, node in pairwise(walk) if node not in roots]
+    arrows = ["↔" if before in roots else "→" if node in dag.children[before] else "←" for before, node in steps]
     nodes = [graph.nodes[node] if node < named else predictor_name(graph) for node in walk if node not in roots]
     return Path(tuple(nodes), tuple(arrows))
 
@@ -88,8 +84,8 @@ def shortest_directed(dag: Dag, sources: Set[int], target: int, avoiding: Set[in
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
     """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
     given, exposures = graph.names(s), as_set(graph.names(adjustment.x))
-    findings = [_forbidden_finding(graph, adjustment, node, target) for node in sorted(adjustment.forbidden & s)]
-    findings = findings[:_SHOWN]
+    forbidden = sorted(adjustment.forbidden & s)[:_SHOWN]
+    findings = [_forbidden_finding(graph, adjustment, node, target) for node in forbidden]
     backdoor = adjustment.backdoor_graph
     connected = adjustment.x & reachable(backdoor, adjustment.y, s)
     walks = (shortest_open_walk(backdoor, {x}, adjustment.y, s) for x in sorted(connected))
@@ -139,15 +135,11 @@ def _parents_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     responding = conditions.responding(s)
     which = conditions.written(responding)
     if responding:
-        sentence = (
-            f"{which} respond{'s' if len(responding) == 1 else ''} to {protected}, and everything that acts on "
-            f"{'it' if len(responding) == 1 else 'them'} lies in {inside}."
-        )
+        respond, them = ("responds", "it") if len(responding) == 1 else ("respond", "them")
+        sentence = f"{which} {respond} to {protected}, and everything that acts on {them} lies in {inside}."
     else:
-        sentence = (
-            f"Only {protected} itself changes in {conditions.written(conditions.exposures(s))}: nothing else there "
-            f"responds to {protected}."
-        )
+        right = conditions.written(conditions.exposures(s))
+        sentence = f"Only {protected} itself changes in {right}: nothing else there responds to {protected}."
     return [Finding("parents", True, sentence)]
 
 
@@ -172,11 +164,9 @@ def noise_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
 
 def inputs_finding(conditions: Conditions, s: Set[int]) -> Finding:
     """Say that the independence leaves a function of the inputs in `s` alone, none of which A changes."""
-    kept, protected = conditions.inputs & s, conditions.written(conditions.protected)
-    left = (
-        f"a function of {conditions.written(kept)} alone, which {protected} does not change" if kept else "a constant"
-    )
-    known = conditions.written(conditions.known | s)
+    kept, written = conditions.inputs & s, conditions.written
+    protected, known = written(conditions.protected), written(conditions.known | s)
+    left = f"a function of {written(kept)} alone, which {protected} does not change" if kept else "a constant"
     return Finding("inputs", True, f"Every input lies in {known}: the independence, under overlap, leaves {left}.")
 
 
@@ -190,19 +180,13 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
         sentence = f"The paper's theorem does not apply: {outcome} is the outcome and is adjusted for."
         return [Finding("paper", False, sentence)]
     target = Adjustment(graph.dag(), conditions.exposures(s), frozenset((conditions.outcome,)))
-    offences = [
-        replace(finding, condition="paper")
-        for finding in validity_findings(graph, target, s, outcome)
-        if not finding.holds
-    ]
+    judged = validity_findings(graph, target, s, outcome)
+    offences = [replace(finding, condition="paper") for finding in judged if not finding.holds]
     known = conditions.written(conditions.known)
-    strangers = [
-        (node, parent)
-        for node in sorted(conditions.known - conditions.protected)
-        for parent in dag.parents[node]
-        if parent not in conditions.known and not (conditions.is_noise(parent) and len(dag.children[parent]) == 1)
-    ]
-    for node, parent in strangers[:_SHOWN]:
+    context = sorted(conditions.known - conditions.protected)
+    outside = ((node, parent) for node in context for parent in dag.parents[node] if parent not in conditions.known)
+    strangers = (pair for pair in outside if not conditions.is_noise(pair[1]) or len(dag.children[pair[1]]) > 1)
+    for node, parent in islice(strangers, _SHOWN):
         others = [child for child in dag.children[parent] if child != node]
         path = as_path(graph, dag, [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node])
         sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {known}."

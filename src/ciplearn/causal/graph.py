@@ -53,8 +53,6 @@ class CausalGraph(DrawnGraph):
     --------
     >>> from ciplearn import CausalGraph
     >>> graph = CausalGraph.from_edges("S -> {A L Y}, A -> {L Y}, L -> Y")
-    >>> graph.nodes
-    ('A', 'L', 'S', 'Y')
     >>> graph.is_valid_adjustment(x=["A"], y=["Y"], z=["S"])
     True
     >>> print(graph.criterion(outcome="Y", protected=["A"]).independence)
@@ -63,13 +61,11 @@ class CausalGraph(DrawnGraph):
 
     def m_separated(self, x: Names, y: Names, z: Names = ()) -> bool:
         """Tell whether every path between `x` and `y` is blocked by `z`: d-separation, bidirected edges included."""
-        sides = self._disjoint(x=x, y=y, z=z)
-        return separated(self.dag(), sides["x"], sides["y"], sides["z"])
+        return separated(self.dag(), *self._disjoint(x=x, y=y, z=z).values())
 
     def open_path(self, x: Names, y: Names, z: Names = ()) -> Path | None:
         """Return a shortest path between `x` and `y` that is open given `z`, or None where they are separated."""
-        sides = self._disjoint(x=x, y=y, z=z)
-        walk = shortest_open_walk(self.dag(), sides["x"], sides["y"], sides["z"])
+        walk = shortest_open_walk(self.dag(), *self._disjoint(x=x, y=y, z=z).values())
         return None if walk is None else as_path(self, self.dag(), walk)
 
     def proper_causal_paths(self, x: Names, y: Names, limit: int | None = 100) -> Iterator[Path]:
@@ -89,10 +85,7 @@ class CausalGraph(DrawnGraph):
     def minimal_adjustment_sets(
         self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = (), limit: int | None = 100
     ) -> Iterator[frozenset[str]]:
-        """Iterate over the observed valid sets that lose validity with any node but `must_include`, nearest `x` first.
-
-        The iteration is lazy with polynomial delay; it stops after `limit` sets.
-        """
+        """Iterate lazily over the minimal valid sets of observed nodes that hold `must_include`, nearest `x` first."""
         problem = self._adjustment(x, y, must_include, must_exclude)
         return first((frozenset(self.names(z)) for z in problem.minimal()), limit)
 
@@ -116,8 +109,7 @@ class CausalGraph(DrawnGraph):
         return self._named(self._adjustment(x, y).optimal())
 
     def _adjustment(self, x: Names, y: Names, must_include: Names = (), must_exclude: Names = ()) -> Adjustment:
-        sides = self._disjoint(x=x, y=y)
-        for side, numbers in sides.items():
+        for side, numbers in self._disjoint(x=x, y=y).items():
             if not numbers:
                 raise GraphError(f"{side} is empty; name at least one node.")
         dag, required = self.dag(), self.known_observed(must_include, "must_include")
@@ -129,10 +121,8 @@ class CausalGraph(DrawnGraph):
         numbers = {side: self.numbers(names, side) for side, names in sides.items()}
         for one, other in combinations(numbers, 2):
             if both := numbers[one] & numbers[other]:
-                raise GraphError(
-                    f"{one} and {other} must not overlap, but {as_set(self.names(both))} is in both; name each node "
-                    "once."
-                )
+                shared = as_set(self.names(both))
+                raise GraphError(f"{one} and {other} must not overlap, but {shared} is in both; name each node once.")
         return numbers
 
     def _named(self, numbers: set[int] | None) -> frozenset[str] | None:
@@ -167,6 +157,8 @@ class CausalGraph(DrawnGraph):
     ) -> Verdict:
         """Find the independence that makes a predictor counterfactually invariant, or say why none is certified.
 
+        Of a graph with undirected edges, a `ClassVerdict` judges every graph of the class.
+
         Parameters
         ----------
         outcome, protected
@@ -179,11 +171,6 @@ class CausalGraph(DrawnGraph):
         adjustment
             The set S to condition on. Default: the largest set inside the context that certifies; failing that, the
             same with as few other observed nodes as possible.
-
-        Returns
-        -------
-        Verdict
-            For a graph with undirected edges a `ClassVerdict`, which judges every graph of the class.
         """
         question = read_question(self, outcome, protected, context, inputs, adjustment)
         if self.undirected:
@@ -219,9 +206,7 @@ class CausalGraph(DrawnGraph):
         prediction_edges: bool | None = None,
         refuted: Iterable[Independence] = (),
     ) -> str:
-        """Draw the graph.
-
-        In graphs of ten nodes and more, nodes with the same causes and effects share a frame, as does each tier.
+        """Draw the graph; from ten nodes on, nodes with the same causes and effects share a frame, as does each tier.
 
         Parameters
         ----------

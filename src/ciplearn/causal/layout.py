@@ -20,8 +20,7 @@ from ciplearn.causal.names import heads, turned
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-# A thing with a place in a column: a box, or a stand-in (edge number, column).
-Slot = str | tuple[int, int]
+Slot = str | tuple[int, int]  # what stands in a column: a box, or a stand-in (edge number, column)
 Beside = dict[Slot, list[Slot]]
 Point = tuple[float, float]
 Size = tuple[float, float]  # width, height
@@ -30,10 +29,8 @@ COLUMN_GAP = 72.0
 ROW_GAP = 28.0
 _STAND_IN_GAP = 18.0
 _SWEEPS = 12
-# Past this the stand-ins cost more than the picture gains.
-_MOST_STAND_INS = 4000
-# Swaps try every pair of neighbours: worth it where a person still reads every line.
-_MOST_SWAPPED = 600
+_MOST_STAND_INS = 4000  # past this they cost more than the picture gains
+_MOST_SWAPPED = 600  # swaps try every pair of neighbours: worth it where a person still reads every line
 
 NODE_HEIGHT = 34.0
 LINE_HEIGHT = 16.0
@@ -64,10 +61,7 @@ class Box:
 
 
 def boxes(graph: CausalGraph, roles: Mapping[str, str], apart: set[str], tier_of: Mapping[str, int]) -> list[Box]:
-    """Put nodes of one tier, or else of the same role, causes and effects, into one box; those of `apart` stand alone.
-
-    An edge from or to a block then stands for one from or to each of its members, and nothing is lost.
-    """
+    """Put nodes of one tier, or of the same role, causes and effects, into one box; those of `apart` stand alone."""
     loose = {name for edge in graph.undirected for name in edge}
     parents, children = heads(graph.nodes, turned(graph.directed)), heads(graph.nodes, graph.directed)
     blocks: dict[object, list[str]] = {}
@@ -185,17 +179,15 @@ def layered(
     rows: list[list[Slot]] = [[] for _ in range(max(columns.values(), default=-1) + 1)]
     for name in order:
         rows[columns[name]].append(name)
-    for slot in (slot for chain in chains for slot in chain if not isinstance(slot, str)):
+    stand_ins = [[slot for slot in chain if not isinstance(slot, str)] for chain in chains]
+    for slot in (slot for slots in stand_ins for slot in slots):
         rows[slot[1]].append(slot)
     left, right = _neighbours(rows, chains)
     _improve_order(rows, left, right)
     heights = _heights(rows, left, right, sizes)
     spans = _column_spans(rows, sizes)
     centres = {name: (sum(spans[columns[name]]) / 2, heights[name]) for name in order}
-    runs = [
-        [Crossing(*spans[slot[1]], heights[slot]) for slot in chain[1:-1] if not isinstance(slot, str)]
-        for chain in chains
-    ]
+    runs = [[Crossing(*spans[slot[1]], heights[slot]) for slot in slots] for slots in stand_ins]
     return Layout(centres, {name: spans[columns[name]] for name in order}, runs)
 
 

@@ -26,9 +26,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 _ENTRY = re.compile(r"(.+)\[\d+\]")
 
 _MOST_SENTENCES = 40  # for readers who see no picture
-
-# So many letters at least are the beginning of a name.
-_BEGINNING = 3
+_BEGINNING = 3  # so many letters at least are the beginning of a name
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
@@ -154,9 +152,8 @@ def in_words(graph: CausalGraph) -> str:
         effects.setdefault(cause, []).append(effect)
     sentences = [f"{cause} acts on {as_list(names)}" for cause, names in effects.items()]
     if len(tiers) > 2:
-        sentences = [
-            "tiers, each of which acts on all later ones, are " + " | ".join(", ".join(tier) for tier in tiers)
-        ]
+        line = " | ".join(", ".join(tier) for tier in tiers)
+        sentences = [f"tiers, each of which acts on all later ones, are {line}"]
     sentences += [f"{a} and {b} have a common cause that nobody measured" for a, b in graph.bidirected]
     sentences += [f"{a} acts on {b}, or {b} on {a}" for a, b in graph.undirected]
     if len(sentences) > _MOST_SENTENCES:

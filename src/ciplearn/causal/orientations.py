@@ -27,12 +27,9 @@ from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
-
 # A drawing is judged at every change: so many graphs, and fewer where every node has many neighbours.
 _MOST_MEMBERS, _FEWEST_MEMBERS, _MOST_WORK = 256, 16, 2_000_000
-
-# Adjustment sets that are tried on all graphs, the most common first.
-_MOST_SETS = 8
+_MOST_SETS = 8  # adjustment sets that are tried on all graphs, the most common first
 
 
 def equivalence_class(graph: CausalGraph) -> CausalGraph:
@@ -104,10 +101,7 @@ def _closed(
     undirected: set[Edge],
     new: Edge | None = None,
 ) -> tuple[set[Edge], set[Edge]] | None:
-    """Apply the orientation rules until nothing changes; None where an edge is forced both ways.
-
-    Where everything but the edge `new` was closed before, only what it bears on is looked at.
-    """
+    """Apply the orientation rules until nothing changes; None where an edge is forced both ways."""
     directed, undirected = set(directed), set(undirected)
     parents, children = heads(joined, turned(directed)), heads(joined, directed)
     loose = heads(joined, (*undirected, *turned(undirected)))
@@ -133,6 +127,7 @@ def _closed(
         # An arrow bears on the edges at its ends, and by rule 4 on those at the effects of its head.
         return {x, y} | children[y]
 
+    # Everything but the edge `new` was closed before.
     around = set(joined) if new is None else touched(*new)
     while waiting := [edge for edge in undirected if not around.isdisjoint(edge)]:
         around = set()
@@ -174,10 +169,8 @@ def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     both_ways = [edge for a, b in graph.undirected for edge in ((a, b), (b, a))]
     with_or_against = (edge for edge in both_ways if all(one.holds == (edge in one.graph.directed) for one in shared))
     deciding = tuple(with_or_against) if holds_in == "some" else ()
-    scope, given = f"{'' if complete else 'the first '}{len(shared)} graphs", as_set(shared[0].adjustment)
-    sentence = (
-        f"The criterion holds in {len(holding)} of {scope} that this drawing stands for, with adjustment set {given}"
-    )
+    scope = f"{'' if complete else 'the first '}{len(shared)} graphs that this drawing stands for"
+    sentence = f"The criterion holds in {len(holding)} of {scope}, with adjustment set {as_set(shared[0].adjustment)}"
     if deciding:
         a, b = deciding[0]
         sentence += f"; the edge {a} − {b} decides: it holds in all with {a} → {b} and in none with {b} → {a}"

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 PREDICTOR = "Ŷ"
-
-# Names of a set that stand in a sentence; signs name them all.
-_SHOWN = 6
+_SHOWN = 6  # names of a set in a sentence; signs name them all
 
 
 @dataclass(frozen=True, init=False)
@@ -127,9 +125,8 @@ class Finding:
     holds : bool
         Whether it speaks for the verdict.
     sentence : str
-        The finding in words.
     paths : tuple of Path
-        The paths in the sentence.
+        Those in the sentence.
 
     Examples
     --------
@@ -162,7 +159,6 @@ class Assumption(str):
     Attributes
     ----------
     sentence : str
-        The assumption.
     check : str
         What can refute it, or show how much it matters.
     key : str
@@ -174,15 +170,13 @@ class Assumption(str):
     >>> verdict = CausalGraph.from_edges("S -> A, S -> Y, A -> Y").criterion(outcome="Y", protected=["A"])
     >>> print(verdict.assumptions[0])
     The graph is right: no edge and no unobserved common cause is missing.
-    >>> verdict.assumptions[0].key
-    'graph'
     """
 
     check: str
     key: str = ""
 
     def __new__(cls, sentence: str, check: str, key: str = "") -> Assumption:
-        """Make the string and hang the check and the key on it."""
+        """Hang the check and the key on the sentence."""
         assumption = super().__new__(cls, sentence)
         assumption.check, assumption.key = check, key
         return assumption
@@ -221,9 +215,7 @@ def local_independencies(graph: CausalGraph) -> Iterator[Independence]:
     order = [node for node in dag.topological_order() or [] if node in observed]
     for rank, v in enumerate(order):
         parents = set(dag.parents[v]) & observed
-        for u in order[:rank]:
-            if u in parents:
-                continue
+        for u in (node for node in order[:rank] if node not in parents):
             enough = separated(dag, {u}, {v}, parents)
             z = parents if enough else smallest_separator(dag, {u}, {v}, observed - {u, v}, set())
             if z is not None:

@@ -36,7 +36,6 @@ class Change:
     nodes : tuple of str
         The node, the two ends of the edge, or the adjustment set.
     sentence : str
-        The change as an order.
 
     Examples
     --------
@@ -164,17 +163,14 @@ class Verdict:
     independence : Independence
         The statement for a penalty to enforce, Ŷ ⊥ (A ∪ W) ∖ S | S.
     findings : tuple of Finding
-        What was found for and against, with the paths.
     assumptions : tuple of Assumption
         What no data can prove, as sentences; each has a `check` that bears on it.
     warnings : tuple of str
         What the statement does to the predictor that its reader may not expect.
     injective : tuple of str
         Nodes assumed injective in their total noise, because they are confounded.
-    outcome, protected, context, inputs, adjustment
-        The roles that were judged.
-    graph : CausalGraph
-        The graph that was judged.
+    outcome, protected, context, inputs, adjustment, graph
+        What was judged.
 
     Examples
     --------
@@ -185,8 +181,6 @@ class Verdict:
     True
     >>> print(verdict.independence)
     Ŷ ⊥ {A, L} | {S}
-    >>> len(verdict.assumptions)
-    4
     """
 
     holds: bool
@@ -261,10 +255,7 @@ class Verdict:
 
     @staticmethod
     def from_dict(content: Mapping[str, Any], graph: CausalGraph) -> Verdict:
-        """Read back what `to_dict` wrote about `graph`, before or after JSON, without judging again.
-
-        Raises `InputError` if the content is no verdict, or one of another graph.
-        """
+        """Read back what `to_dict` wrote about `graph`, without judging again; `InputError` if it is not that."""
         try:
             fields = _read_fields(content, graph)
             if "members" not in content:
@@ -285,9 +276,8 @@ class Verdict:
     def headline(self) -> str:
         """Return the verdict in words, and then in signs."""
         proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
-        begins, ends = f"Holds{proviso}", "would have been the same"
-        if not self.holds:
-            begins, ends = "Does not hold", "might still have been another"
+        begins = f"Holds{proviso}" if self.holds else "Does not hold"
+        ends = "would have been the same" if self.holds else "might still have been another"
         return (
             f"{begins}: a prediction that {self.independence.in_words()} {ends}, had {as_list(self.protected)} been "
             f"different. In signs: {self.independence} {'makes' if self.holds else 'does not make'} the predictor "
@@ -326,7 +316,6 @@ class ClassVerdict(Verdict):
     holds_in : str
         ``"all"``, ``"some"`` or ``"none"`` of the members.
     members : tuple of Verdict
-        The verdict of each member that was judged.
     deciding : tuple of pairs
         Undirected edges (a, b) such that the verdict holds in every member with a → b and in no member with b → a.
     complete : bool
@@ -348,9 +337,7 @@ class ClassVerdict(Verdict):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the graph as JSON-ready data; members by their directions, without repairs of their own."""
-        members = [
-            {"directed": [list(edge) for edge in self.chosen(member)], **member._judgement()} for member in self.members
-        ]
+        members = [{"directed": list(map(list, self.chosen(one))), **one._judgement()} for one in self.members]
         scope = {"holds_in": self.holds_in, "complete": self.complete, "deciding": list(map(list, self.deciding))}
         return {**super().to_dict(), **scope, "members": members}
 

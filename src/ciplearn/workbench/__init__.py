@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Workbench"]
 
-# The built page.
-BUNDLE = Path(__file__).parent / "page"
+BUNDLE = Path(__file__).parent / "page"  # as it is built
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Message = Mapping[str, Any]
 Answer = dict[str, Any]
-Listener = Callable[[Answer], None]
+Listener = Callable[[Answer], object]
 
 
 class Desk:
@@ -39,8 +39,7 @@ class Desk:
 
     def __init__(self, store: Store, document: Document | None = None) -> None:
         self.store = store
-        # Differs after a restart, so that a page can say that there was one.
-        self.instance = secrets.token_hex(4)
+        self.instance = secrets.token_hex(4)  # differs after a restart, so that a page can say that there was one
         self._lock = threading.RLock()
         self._listeners: list[Listener] = []
         self._saved = store.read("document.json", SAVED)
@@ -74,8 +73,6 @@ class Desk:
             "rows": lambda message: self._imagine(message).choices(),
             "imagine": lambda message: self._imagine(message).imagine(message["row"], message["values"]),
         }
-
-    # ---------------------------------------------------------------- in and out
 
     def answer(self, message: Any) -> Answer:
         """Answer one message; a mistake in it is an answer too, one sentence under ``error``."""
@@ -119,8 +116,6 @@ class Desk:
         """End what is at work and let others have the folder; what was saved stays."""
         self.runs.close()
         self.store.close()
-
-    # ---------------------------------------------------------------- the drawing
 
     def _hello(self, message: Message) -> Answer:
         from ciplearn.workbench.runs import public
@@ -184,14 +179,8 @@ class Desk:
         self._saved = {**self._saved, **changed}
         write_json(self.store.folder / "document.json", self._saved)
 
-    # ---------------------------------------------------------------- the table
-
     def take_table(self, path: Path, shown: str, stored: str | None = None, *, read: bool = True) -> Answer:
-        """Let a file be the table.
-
-        ``shown``: the name that a person knows it by; ``stored``: its name in the store, where it lies there; ``read``:
-        now, which takes a moment and refuses what is no table, or when it is asked about.
-        """
+        """Let a file be the table: ``shown`` is its name for people, ``stored`` in the store; ``read``: at once."""
         table = None
         if read:
             from ciplearn.workbench.tables import Table
@@ -245,8 +234,6 @@ class Desk:
             path.unlink(missing_ok=True)
             raise InputError(str(problem).replace(str(path), shown)) from problem
 
-    # ---------------------------------------------------------------- training, and what if
-
     @property
     def runs(self) -> Runs:
         """The trainings."""
@@ -289,10 +276,7 @@ def opened(
     model: Path | None = None,
     demo: bool = False,
 ) -> Desk:
-    """Return the desk of a store; what was saved there comes before what is passed to begin with.
-
-    Of a model folder, graph and roles are drawn; with a table, its models are measured.
-    """
+    """Return the desk of a store; what was saved there comes before what is passed to begin with."""
     if table is not None and not table.is_file():
         raise InputError(f"There is no table {str(table)!r}; check the path.")
     if model is not None:

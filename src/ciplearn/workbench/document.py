@@ -1,7 +1,4 @@
-"""`Document`: what is drawn on the page; what the page says about it; and graphs one click away to begin with.
-
-The verdict is there at once, the searches behind it when there is time.
-"""
+"""`Document`: what is drawn on the page; what the page says about it; and graphs one click away to begin with."""
 
 from __future__ import annotations
 
@@ -26,25 +23,18 @@ _BESIDE = {
     "exact": ("train", "Every stop shows what is left: the variance of counterfactuals."),
 }
 
-# More sets than a person compares.
-_SHOWN_SETS = 12
+_SHOWN_SETS = 12  # more than a person compares
 
 
 @dataclass(frozen=True)
 class Document:
-    """A graph with its roles, and what was said about the table's columns.
+    """A graph with its roles, and what was said about the table's columns."""
 
-    The graph itself carries three roles: its exposures are protected, its outcome is the outcome, its adjusted nodes
-    are the set to condition on.
-
-    ``context``, ``inputs``: None leaves the choice to the criterion, which takes every observed node but the outcome;
-    ``kinds``: "number" or "category" of columns that a person has changed.
-    """
-
+    # Its exposures are protected, its outcome is the outcome, its adjusted nodes are the set to condition on.
     graph: CausalGraph = field(default_factory=CausalGraph)
-    context: tuple[str, ...] | None = None
+    context: tuple[str, ...] | None = None  # None leaves the choice to the criterion
     inputs: tuple[str, ...] | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)  # "number" or "category", where a person has changed it
 
     @classmethod
     def read(cls, content: Any) -> Self:
@@ -112,8 +102,7 @@ class Document:
 
 def judged(document: Document) -> dict[str, Any]:
     """Return the verdict without its searches; it takes milliseconds and is asked for at every change."""
-    missing = document.missing_roles()
-    if missing:
+    if missing := document.missing_roles():
         return {"state": "roles", "missing": missing}
     verdict = document.verdict()
     return {
@@ -198,9 +187,8 @@ def _routes(document: Document, verdict: Verdict) -> list[dict[str, Any]]:
         sees = f"every input is changed by {as_set(verdict.protected)}: nothing is left to predict from"
     rest = f"adds what the parents do not explain of {as_set(moved)}" if moved else "the same as CF1 here"
     certified = "certifies" if verdict.holds else "does not certify"
-    by_model, by_graph, by_noise = (
-        f"the graph {more}" for more in ("and an estimated causal model", "alone", "and additive noise")
-    )
+    by_model, by_graph = "the graph and an estimated causal model", "the graph alone"
+    by_noise = "the graph and additive noise"
     ways = (
         ("Repair: the smallest change of a trained model", directed, imagines, by_model),
         ("Independence penalty", verdict.holds, f"the graph {certified} {verdict.independence}", by_graph),

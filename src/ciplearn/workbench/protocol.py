@@ -16,11 +16,8 @@ from ciplearn._core.errors import InputError
 
 Schema = Mapping[str, Any]
 
-# Lists and objects within each other; a curve of a run's stop is five deep.
-_DEEPEST = 12
-
-# The square of a larger number is no number any more.
-_LARGEST = 1e150
+_DEEPEST = 12  # lists and objects within each other; a curve of a run's stop is five deep
+_LARGEST = 1e150  # the square of a larger number is no number any more
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
@@ -30,8 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "array": (list,),
     "object": (dict,),
-    # The one thing beyond JSON: a file that comes beside its message.
-    "bytes": (bytes,),
+    "bytes": (bytes,),  # the one thing beyond JSON: a file that comes beside its message
 }
 _JSON = tuple(kind for kind in _TYPES if kind != "bytes")
 _WORDS = {"null": "nothing", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
@@ -39,14 +35,10 @@ _WORDS |= {"string": "text", "array": "a list", "object": "an object", "bytes": 
 
 
 def check(value: Any, schema: Schema, what: str, depth: int = 0) -> None:
-    """Refuse a value that a schema does not describe; an empty one takes whatever is JSON.
-
-    ``what``: how the value is called in the sentence that refuses it; ``depth``: of lists and objects around it.
-    """
+    """Refuse a value that a schema does not describe, under the name ``what``; an empty one takes whatever is JSON."""
     kinds = schema.get("type", _JSON)
     kinds = (kinds,) if isinstance(kinds, str) else kinds
-    # In Python True is a whole number.
-    fitting = ("boolean",) if isinstance(value, bool) else _TYPES
+    fitting = ("boolean",) if isinstance(value, bool) else _TYPES  # in Python True is a whole number
     if not any(kind in fitting and isinstance(value, _TYPES[kind]) for kind in kinds):
         raise _refused(value, what, " or ".join(_WORDS[kind] for kind in kinds))
     if "enum" in schema and value not in schema["enum"]:
@@ -112,8 +104,7 @@ DOCUMENT: Schema = {
             },
             "additionalProperties": False,
         },
-        "context": {**_NODES, "type": ["array", "null"]},
-        "inputs": {**_NODES, "type": ["array", "null"]},
+        **{role: {**_NODES, "type": ["array", "null"]} for role in ("context", "inputs")},
         # Kinds of columns that a person can choose on the page.
         "kinds": {"type": "object", "additionalProperties": {"type": "string", "enum": ["number", "category"]}},
     },
@@ -147,8 +138,7 @@ RECIPE: Schema = {
 # Notations that a graph can be written in, with the endings of their files.
 NOTATIONS = {"dagitty": "txt", "dot": "dot", "gml": "gml", "json": "json", "edges": "txt", "svg": "svg"}
 
-# A drawing of a thousand nodes is a tenth of this.
-LARGEST_TEXT = 2_000_000
+LARGEST_TEXT = 2_000_000  # a drawing of a thousand nodes is a tenth of this
 
 _SHORT = {"type": "string", "maxLength": 1000}
 _PERHAPS = {"type": ["string", "null"], "maxLength": 10_000}
@@ -172,9 +162,7 @@ _OF_STOP = _object(("run", "stop"), **_STOP_OF_RUN)
 # By what a message asks to do. Keys that are not named are not read.
 MESSAGES: dict[str, Schema] = {
     "hello": _object(),
-    "judge": _DRAWING,
-    "advise": _DRAWING,
-    "open": _DRAWING,
+    **dict.fromkeys(("judge", "advise", "open"), _DRAWING),
     "read": _object(("text",), text={"type": "string", "maxLength": LARGEST_TEXT}),
     "write": _object(("document", "format"), document=DOCUMENT, format={"type": "string", "enum": list(NOTATIONS)}),
     "save": _object(
@@ -183,12 +171,9 @@ MESSAGES: dict[str, Schema] = {
     "example": _object(("name",), name=_SHORT),
     "table": _object(("name", "content"), name=_SHORT, content={"type": "bytes"}),
     "demo-table": _object(),
-    "describe": _DRAWING,
-    "falsify": _DRAWING,
+    **dict.fromkeys(("describe", "falsify"), _DRAWING),
     "train": _object(("document", *RECIPE["required"]), document=DOCUMENT, **RECIPE["properties"]),
-    "cancel": _OF_RUN,
-    "forget": _OF_RUN,
-    "show": _OF_RUN,
+    **dict.fromkeys(("cancel", "forget", "show"), _OF_RUN),
     "keep": _OF_STOP,
     "download": _object(
         ("run", "stop", "what"),
@@ -212,8 +197,7 @@ def check_message(message: Any) -> None:
     check(message, MESSAGES[message["do"]], "the message")
 
 
-# document.json
-SAVED = _object(
+SAVED = _object(  # document.json
     ("version", "document"),
     version=_COUNT,
     document=DOCUMENT,
@@ -221,8 +205,7 @@ SAVED = _object(
     table=_object(("name", "stored", "path"), name=_SHORT, stored=_PERHAPS, path=_PERHAPS),
 )
 
-# server.json
-SERVER = _object(port={"type": "integer", "minimum": 0, "maximum": 65535}, address=_SHORT)
+SERVER = _object(port={"type": "integer", "minimum": 0, "maximum": 65535}, address=_SHORT)  # server.json
 
 _PROGRESS = {
     "status": {"type": "string", "enum": ["running", "done", "failed", "cancelled"]},
@@ -242,8 +225,7 @@ _WALKED = _object(
 )
 _LISTS = {"stops": {"type": "array", "items": _WALKED}, "notes": {"type": "array", "items": _TEXT}}
 
-# runs/…/run.json
-RUN = _object(
+RUN = _object(  # runs/…/run.json
     ("name", "started", *_PROGRESS, "document", "table", "recipe", "models", *_LISTS, "kept", "chosen"),
     name=_NAME,
     started={"type": "number"},

@@ -14,20 +14,18 @@ from ciplearn.sources.formats import separator_of
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.protocol import GOALS, LEARNERS, RECIPE, check
 
+_ROLES = ("protected", "context", "inputs", "adjustment")
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is asked, as ``ciplearn fit`` asks it.
+    """What is asked, as ``ciplearn fit`` asks it."""
 
-    ``goal``: a key of `GOALS`; ``amount``: of an effect, of VCF or of what may be lost; ``anyway``: also enforce a
-    statement that the graph does not certify.
-    """
-
-    goal: str = "limits"
-    amount: float | None = None
+    goal: str = "limits"  # a key of `GOALS`
+    amount: float | None = None  # of an effect, of VCF or of what may be lost
     learner: str = "auto"
     preset: str = "quick"
-    anyway: bool = False
+    anyway: bool = False  # whether to enforce a statement that the graph does not certify, too
     seed: int = 0
 
     @classmethod
@@ -57,8 +55,7 @@ def fit_line(document: Document, recipe: Recipe, table: str) -> list[str]:
     verdict = document.verdict()
     words = ["ciplearn", "fit", table, f"--graph={document.graph.to_dagitty()}", f"--outcome={verdict.outcome}"]
     # A role of no columns is named too: left out, it would be that of all.
-    roles = ("protected", "context", "inputs", "adjustment")
-    words += [f"--{role}={join_names(getattr(verdict, role))}" for role in roles]
+    words += [f"--{role}={join_names(getattr(verdict, role))}" for role in _ROLES]
     if document.labels:
         words.append(f"--categories={join_names(document.labels)}")
     if recipe.anyway and not verdict.holds:
@@ -83,9 +80,7 @@ def script(document: Document, recipe: Recipe, stop: Mapping[str, Any], run: Map
     """Return a Python script that trains, saves and audits one stop with public names."""
     verdict, table = document.verdict(), run["table"]["name"]
     kind = "CIPClassifier" if run["task"] == "classification" else "CIPRegressor"
-    roles = "".join(
-        f"    {role}={list(getattr(verdict, role))!r},\n" for role in ("protected", "context", "inputs", "adjustment")
-    )
+    roles = "".join(f"    {role}={list(getattr(verdict, role))!r},\n" for role in _ROLES)
     cells = "" if separator_of(Path(table)) == "," else f"sep={separator_of(Path(table))!r}, "
     text = f"pd.read_csv({table!r}, {cells}na_values='?')"
     read = f"pd.read_parquet({table!r})" if Path(table).suffix == ".parquet" else text

@@ -28,17 +28,12 @@ from ciplearn.workbench.tables import Table
 
 Run = dict[str, Any]
 
-# A model folder is small; a report holds a few drawings.
-_LARGEST_DOWNLOAD = 200_000_000
+_LARGEST_DOWNLOAD = 200_000_000  # a model folder is small; a report holds a few drawings
+_LAST_WORDS = 2000  # what a worker may still say of its failure
 
 # What a worker says of itself, and not of what it trains.
 _OF_WORKER = ("note", "finished", "failed", "ended", "errors")
-
-# What a worker may still say of its failure.
-_LAST_WORDS = 2000
-
 _STARTING = {"status": "running", "phase": "Starting", "done": 0, "total": 1}
-
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -67,8 +62,6 @@ class Runs:
                     kept |= {"status": "failed", "phase": "Interrupted when the server stopped; keep it again"}
             self.known[name] = run
             self._write(name)
-
-    # ---------------------------------------------------------------- start and end
 
     def start(self, document: Document, table: Table, recipe: Recipe, models: Path | None = None) -> Run:
         """Start a training, or the measurement of the models of a folder."""
@@ -156,8 +149,6 @@ class Runs:
         if self._job is not None and self._job.alive:
             self._job.end()
 
-    # ---------------------------------------------------------------- what workers say
-
     def _told(self, name: str, event: Mapping[str, Any], key: str | None = None) -> None:
         """Write down what a worker says of a run, or of a stop that is being kept."""
         with self._lock:
@@ -188,8 +179,6 @@ class Runs:
         folder = self.store.run_folder(name)
         if folder.exists():
             write_json(folder / "run.json", self.known[name])
-
-    # ---------------------------------------------------------------- keeping a stop
 
     def keep(self, name: str, key: str) -> Run:
         """Write the model folder and the report of a stop, as the command line makes them."""
@@ -277,9 +266,7 @@ def _named(table: Path, name: Path) -> str:
 
 def public(run: Run) -> Run:
     """Return a run as the page sees it: as it is at this moment, without paths of this machine."""
-    stops = [
-        {**stop, "model": stop["model"] is not None, "has_command": stop["model"] == "model"} for stop in run["stops"]
-    ]
+    stops = [{**one, "model": one["model"] is not None, "has_command": one["model"] == "model"} for one in run["stops"]]
     return {**deepcopy(run), "stops": stops, "table": {"name": run["table"]["name"]}, "models": bool(run["models"])}
 
 
@@ -294,11 +281,7 @@ def zipped(folder: Path) -> bytes:
 
 
 class Job:
-    """Start a worker on a folder that holds its request.
-
-    ``told``: takes what the worker says, in a thread of its own; the last is ``{"ended": True}`` with the last words of
-    a worker that did not finish.
-    """
+    """A worker on a folder that holds its request; a thread hands to ``told`` what it says, and that it has ended."""
 
     def __init__(self, folder: Path, told: Callable[[dict[str, Any]], None]) -> None:
         environment = {**os.environ, **{name: os.environ.get(name, "1") for name in _THREADS}, "PYTHONUNBUFFERED": "1"}
@@ -311,8 +294,7 @@ class Job:
             text=True,
             encoding="utf-8",
             env=environment,
-            # A group of its own, which ends as one.
-            start_new_session=True,
+            start_new_session=True,  # a group of its own, which ends as one
         )
         self._errors = ""
         self._reader = threading.Thread(target=self._read, daemon=True)

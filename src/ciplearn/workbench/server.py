@@ -15,6 +15,7 @@ import ipaddress
 import json
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from starlette.applications import Starlette
@@ -31,11 +32,10 @@ from ciplearn.workbench import bundle_file
 from ciplearn.workbench.desk import Desk
 from ciplearn.workbench.protocol import check_message
 
-# Bytes of a message that is no table.
-_LARGEST_MESSAGE = 4_000_000
-
-# A line now and then, so that both ends notice when the other is gone.
-_HEARTBEAT_SECONDS = 10.0
+_LARGEST_MESSAGE = 4_000_000  # bytes of a message that is no table
+_HEARTBEAT_SECONDS = 10.0  # a line now and then, so that both ends notice when the other is gone
+_BLOCK = 1 << 20  # bytes that are unpacked at a time
+_ROWS = 1024  # of a Parquet file that are held at a time
 
 # A table of types on the machine may call scripts plain text, and browsers then refuse to run them.
 _MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -58,18 +58,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-_BLOCK = 1 << 20
-
-# Rows of a Parquet file that are held at a time.
-_ROWS = 1024
-
 
 def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table: int = 100_000_000) -> ASGIApp:
-    """Return the guarded ASGI application of a desk.
-
-    ``secret``: what every request must know; ``host``: the address that will be listened on; ``largest_table``: bytes
-    of a table that may be uploaded.
-    """
+    """Return the ASGI application of a desk behind a `Guard`; a table may have ``largest_table`` bytes."""
 
     async def asset(request: Request) -> Response:
         path = bundle_file(request.url.path.lstrip("/") or "index.html")
@@ -89,8 +80,7 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
             check_message(content)
         except InputError as problem:
             return _json({"error": str(problem)}, 400)
-        answer = await run_in_threadpool(desk.answer_checked, content)
-        return _json(answer)
+        return _json(await run_in_threadpool(desk.answer_checked, content))
 
     async def table(request: Request) -> Response:
         body = await _body(request, largest_table)
@@ -99,8 +89,7 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
             limit = largest_table // 1_000_000
             words = f"A table may have {limit} MB here, unpacked; name a larger one on the command line: "
             return _json({"error": f"{words}ciplearn workbench TABLE."}, 413)
-        answer = await run_in_threadpool(desk.answer, {"do": "table", "name": shown, "content": body})
-        return _json(answer)
+        return _json(await run_in_threadpool(desk.answer, {"do": "table", "name": shown, "content": body}))
 
     async def events(request: Request) -> Response:
         return StreamingResponse(_told(desk), media_type="text/event-stream")
@@ -119,11 +108,7 @@ def application(desk: Desk, secret: str, host: str = "127.0.0.1", largest_table:
 async def _told(desk: Desk) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     waiting: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
-
-    def hand_over(event: Mapping[str, Any]) -> None:
-        loop.call_soon_threadsafe(waiting.put_nowait, event)
-
-    stop = desk.subscribe(hand_over)
+    stop = desk.subscribe(lambda event: loop.call_soon_threadsafe(waiting.put_nowait, event))
     try:
         # The page compares this with the server it knew, and asks for everything anew where they differ.
         yield f"retry: 1000\ndata: {json.dumps({'event': 'server', 'instance': desk.instance})}\n\n"
@@ -176,8 +161,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # No other protocol is spoken here.
-            await send({"type": "websocket.close", "code": 1008})
+            await send({"type": "websocket.close", "code": 1008})  # no other protocol is spoken here
             return
 
         async def guarded(message: Message) -> None:
@@ -249,9 +233,7 @@ def _parquet_beyond(content: bytes, largest: int) -> bool:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        # Then the reader cannot read it either, and says what is missing.
-        return False
-    size = 0
+        return False  # then the reader cannot read it either, and says what is missing
     try:
         about = ParquetFile(io.BytesIO(content))
         columns = [about.schema.column(number) for number in range(len(about.schema))]
@@ -261,13 +243,10 @@ def _parquet_beyond(content: bytes, largest: int) -> bool:
         # A cell that is repeated costs nothing in the file, and two bytes at least as text.
         if 2 * file.metadata.num_rows * file.metadata.num_columns > largest:
             return True
-        for batch in file.iter_batches(batch_size=_ROWS):
-            size += sum(map(_written_out, batch.columns))
-            if size > largest:
-                return True
+        sizes = (sum(map(_written_out, batch.columns)) for batch in file.iter_batches(batch_size=_ROWS))
+        return any(so_far > largest for so_far in accumulate(sizes))
     except (ArrowException, OSError):
         return False
-    return False
 
 
 def _written_out(column: Any) -> int:

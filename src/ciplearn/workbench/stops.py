@@ -37,12 +37,8 @@ from ciplearn.workbench.tables import Table
 Stop = dict[str, Any]
 
 _MEASURES = ("loss", "score", "vcf", "relative", "effect", "moved")
-
-# Rows to choose from, the most affected first.
-_SHOWN_ROWS = 40
-
-# Draws of what a row leaves open; values along a curve.
-_DRAWS, _CURVE = 30, 25
+_SHOWN_ROWS = 40  # to choose from, the most affected first
+_DRAWS, _CURVE = 30, 25  # draws of what a row leaves open; values along a curve
 
 
 def listed(comparison: Comparison) -> list[Stop]:
@@ -162,10 +158,7 @@ def subject_of(folder: Path, table: Table, document: Document) -> Audited:
 
 
 def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit]) -> tuple[list[Stop], str]:
-    """Return the stops of a model folder, and which is its model: what was compared, or else its trials, measured.
-
-    ``measure``: from a model to its `Audit`.
-    """
+    """Return the stops of a model folder, and which is its model: what was compared, or else its trials, measured."""
     fitted = subject.folder
     if fitted is not None and fitted.comparison is not None:
         stops = listed(fitted.comparison)

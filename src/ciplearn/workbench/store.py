@@ -28,14 +28,12 @@ from ciplearn._core.errors import InputError
 from ciplearn._core.files import locked, read_bounded, whole_file, write_file
 from ciplearn.workbench.protocol import SERVER, Schema, check
 
-# In MiB: a run with all of its stops.
-_LARGEST = 64
+_LARGEST = 64  # MiB: a run with all of its stops
 
 # A run's or table's own name: what `new_name` makes, and nothing that could leave the folder.
 _NAME = re.compile(r"[0-9a-f]{16}")
 
-# Ends of file names that the reader of tables understands.
-TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz")
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz")  # that the reader of tables understands
 
 
 def default_folder(*about: str) -> Path:
@@ -55,10 +53,7 @@ class InUseError(InputError):
 
 
 class Store:
-    """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned.
-
-    It is made where it is missing, readable by its owner alone.
-    """
+    """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().resolve()
@@ -105,11 +100,7 @@ class Store:
         return content
 
     def serving(self, address: str, port: int) -> Path:
-        """Keep where the server is, and return a page that leads there.
-
-        The address holds the secret: a browser that is started with the page's name does not show it to everybody who
-        lists processes.
-        """
+        """Keep where the server is, and return a page that leads there: a list of processes would show the secret."""
         write_json(self.folder / "server.json", {"address": address, "port": port})
         page, there = self.folder / "opening" / "open.html", html.escape(address)
         text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={there}">'

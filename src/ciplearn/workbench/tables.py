@@ -17,14 +17,9 @@ from ciplearn._core.wording import written
 from ciplearn.sources.table_file import TableFile
 from ciplearn.workbench.document import Document
 
-# Fewer complete rows cannot be split into those that train, judge and are kept.
-_LEAST_ROWS = 60
-
-# Tests of a drawing that a person waits for.
-_MOST_TESTS = 200
-
-# Columns that the page lists whether they are nodes or not: more than people look through.
-_MOST_COLUMNS = 500
+_LEAST_ROWS = 60  # fewer cannot be split into those that train, judge and are kept
+_MOST_TESTS = 200  # that a person waits for
+_MOST_COLUMNS = 500  # that the page lists whether they are nodes or not: more than people look through
 
 
 @dataclass(frozen=True)
@@ -104,11 +99,7 @@ class Table:
         }
 
     def typed(self, document: Document) -> pd.DataFrame:
-        """Return the complete rows of the drawing's columns, in their kinds.
-
-        Raises `InputError` if an observed node has no column, a number does not read as one, or too few rows are
-        complete.
-        """
+        """Return the complete rows of the drawing's columns, in their kinds."""
         absent = [name for name in document.graph.observed if name not in self._opened[0]]
         if absent:
             raise InputError(
@@ -132,11 +123,7 @@ class Table:
         return rows
 
     def falsified(self, document: Document) -> dict[str, Any]:
-        """Test what the graph implies, by `CausalGraph.falsify`.
-
-        Each statement comes with its p-value, corrected for their number, and its power: the smallest partial
-        correlation that would have been noticed with probability 0.8.
-        """
+        """Test the statements that the graph implies, by `CausalGraph.falsify`."""
         result = document.graph.falsify(self.typed(document), limit=_MOST_TESTS, random_state=0)
         violated = set(result.violated)
         rows = result.tests.astype(object).where(result.tests.notna(), None)
@@ -149,6 +136,7 @@ class Table:
                     "left": list(statement.left),
                     "right": list(statement.right),
                     "p": row["p_adjusted"],
+                    # The smallest partial correlation that would have been noticed with probability 0.8.
                     "detectable": row["detectable"],
                     "obstacle": row["obstacle"] or "",
                     "refuted": statement in violated,

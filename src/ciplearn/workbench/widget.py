@@ -33,7 +33,6 @@ class Workbench(anywidget.AnyWidget):
     Parameters
     ----------
     graph : CausalGraph, optional
-        To begin with.
     table : DataFrame, optional
         Rows to check the drawing against and to train on.
     folder : path, optional

@@ -92,8 +92,7 @@ def keep(folder: Path, request: dict[str, Any]) -> None:
         shutil.copytree(trained / "model", folder / "model")
     else:
         keep_model(trained / "model", stop, load_stop(trained, stop), folder / "model")
-    answer = command(audit_line(Recipe.read(request["recipe"]), request["table"]))
-    tell(audit=answer)
+    tell(audit=command(audit_line(Recipe.read(request["recipe"]), request["table"])))
 
 
 def measure(folder: Path, request: dict[str, Any]) -> None:
@@ -122,11 +121,9 @@ def end_with_parent() -> None:
 def main(folder: Path) -> None:
     """Do what the folder's request says."""
     threading.Thread(target=end_with_parent, daemon=True).start()
-    # Two threads on two busy cores are many times slower than one.
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # two threads on two busy cores are many times slower than one
     request = read_json(folder / "request.json")
-    # Commands name their folders as the page shows them.
-    os.chdir(folder)
+    os.chdir(folder)  # commands name their folders as the page shows them
     try:
         {"fit": fit, "keep": keep, "measure": measure}[request["kind"]](folder, request)
         tell(finished=True)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _ARROWS = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _MEANT = ("dir", "latent", "observed", "roles")
 _DEEPEST = 50
-_YES = {True, "1", "yes", "true", "True"}
-_NO = {False, "0", "no", "false", "False"}
+_FLAGS: dict[object, bool] = dict.fromkeys((True, "1", "yes", "true", "True"), True)
+_FLAGS |= dict.fromkeys((False, "0", "no", "false", "False"), False)
 _GML_PLACE = re.compile(r"\((\d+), (\d+)\)")
 
 
@@ -45,8 +45,7 @@ def write_dot(graph: DrawnGraph) -> str:
         marks = ["latent=true", "style=dashed"] if roles[:1] == ["latent"] else []
         if roles := [role for role in roles if role != "latent"]:
             marks.append(f'roles="{",".join(roles)}"')
-        if position:
-            marks.append(f'pos="{position}"')
+        marks += [f'pos="{position}"'] if position else []
         attributes = f" [{', '.join(marks)}]" if marks else ""
         lines.append(f"  {in_quotes(name)}{attributes};")
     looks = {"directed": "", "bidirected": " [dir=both, style=dashed]", "undirected": " [dir=none]"}
@@ -109,8 +108,7 @@ class _DotReader(Cursor):
             return []
         ends, arrows = self.chain()
         if first.kind == "name" and not arrows and self.passes("="):
-            # An attribute of the graph: no node after all.
-            self.parts.nodes.pop()
+            self.parts.nodes.pop()  # an attribute of the graph: no node after all
             self.value()
             return []
         is_node = self.tokens[self.next - 1].text != "}"
@@ -216,11 +214,8 @@ def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
 
 def _flag(name: str, mark: str, value: object) -> bool:
     plain = value.strip() if isinstance(value, str) else value
-    if isinstance(plain, str | bool | int):
-        if plain in _YES:
-            return True
-        if plain in _NO:
-            return False
+    if isinstance(plain, str | bool | int) and plain in _FLAGS:
+        return _FLAGS[plain]
     raise GraphError(f"The node {name!r} has {mark}={value!r}; use true or false.")
 
 

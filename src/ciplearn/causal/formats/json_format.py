@@ -56,8 +56,7 @@ def syntax_error(text: str, offset: int, message: str) -> GraphSyntaxError:
 
 def marks_of(graph: DrawnGraph, name: str) -> tuple[list[str], str]:
     """Return the roles of a node, latent first, and its position as text."""
-    held = {"latent": "latent", **ROLES}
-    roles = [role for role, names in held.items() if name in getattr(graph, names)]
+    roles = [role for role, names in {"latent": "latent", **ROLES}.items() if name in getattr(graph, names)]
     return roles, ",".join(map(repr, graph.positions.get(name, ())))
 
 
@@ -68,8 +67,7 @@ def quoted(name: str) -> str:
 
 def in_quotes(name: str) -> str:
     """Write a name in quotes."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def read_json(text: str) -> GraphParts:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
 
 _PLAIN = {"↔": "<->", "→": "->", "←": "<-"}
-# Two groups of a thousand names draw a million edges in one line.
-_MOST_EDGES = 1_000_000
+_MOST_EDGES = 1_000_000  # two groups of a thousand names draw as many in one line
 
 _FILE = re.compile(r"\S+\.(?:txt|dot|gv|gml|json|dagitty|dag)", re.IGNORECASE)
 _KINDS = ("dag", "pdag", "mag", "pag", "graph", "digraph")
@@ -257,8 +256,7 @@ class _TextReader(Cursor):
         first = self.peek()
         ends, arrows = self.chain()
         if first.kind == "name" and not arrows and self.passes("="):
-            # An attribute of the graph: no node after all.
-            self.parts.nodes.pop()
+            self.parts.nodes.pop()  # an attribute of the graph: no node after all
             self.value()
             if first.text != "bb":
                 raise self.error(first, f"The attribute {first.text!r} of the graph is not known; only bb is")
@@ -341,7 +339,7 @@ class _TextReader(Cursor):
         return inside
 
     def refuse_loose_words(self, start: int) -> None:
-        """Refuse words that stand beside the name at `place`, where an edge list would make several nodes of them."""
+        """Refuse words that stand beside the name at `start`, where an edge list would make several nodes of them."""
         if self.framed:
             return
         words = [self.tokens[start]]
@@ -369,10 +367,7 @@ def write_edge_text(graph: DrawnGraph) -> str:
 
 
 def write_tiers(graph: DrawnGraph) -> str:
-    """Write a line such as ``"sex, age | job | income"``, in which each tier acts on all later ones, and then the rest.
-
-    Raises `GraphError` if the arrows are not exactly those of tiers.
-    """
+    """Write tiers, as in ``"sex, age | job"``, and then the rest; `GraphError` if the arrows are not those of tiers."""
     tiers = tiers_of(graph.directed)
     if not tiers:
         raise GraphError(
@@ -388,8 +383,7 @@ def _statements(graph: DrawnGraph, written: Collection[str] = ()) -> list[str]:
     lines = []
     for name in graph.nodes:
         marks, position = marks_of(graph, name)
-        if position:
-            marks.append(f'pos="{position}"')
+        marks += [f'pos="{position}"'] if position else []
         if marks:
             lines.append(f"{quoted(name)} [{', '.join(marks)}]")
         elif name not in drawn:
