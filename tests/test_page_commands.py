@@ -29,7 +29,7 @@ STORY = (
 )
 OTHERS = ("docs/graphs.md", "docs/adult.md", "docs/scale.md")
 EFFORT = {
-    "fit": ("--preset", "quick", "--learner", "linear"),
+    "fit": ("--preset", "quick", "--learner", "linear", "--epochs", "2", "--hidden", "8"),
     "audit": ("--points=20", "--interventions=4", "--draws=2", "--scm-rows=200", "--doubt=0", "--no-gate"),
     "imagine": ("--points=20", "--interventions=4", "--draws=2", "--scm-rows=200"),
 }

@@ -73,6 +73,11 @@ def test_linear_is_ridge_regression(X, y):
     assert np.allclose(model.predict(X), oracle, atol=1e-4 * np.std(y))
 
 
+def test_linear_takes_its_strengths_as_a_list_of_whole_numbers(X, y):
+    once, again = (CIPRegressor(learner=Linear(strengths=each)).fit(X, y) for each in ([1], (1.0,)))
+    assert once.predict(X).tolist() == again.predict(X).tolist()
+
+
 def test_trees_learn_steps_that_no_line_does():
     draw = np.random.default_rng(0)
     X, noise = draw.random((800, 3)), draw.normal(size=800) / 10

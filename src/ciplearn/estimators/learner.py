@@ -209,7 +209,7 @@ class Linear(Learner):
         else:
             from sklearn.linear_model import RidgeCV
 
-            solved = RidgeCV(self.strengths).fit(inputs, target.double().numpy(), sample_weight=weights)
+            solved = RidgeCV(list(self.strengths)).fit(inputs, target.double().numpy(), sample_weight=weights)
         coefficients = np.atleast_2d(solved.coef_)
         # The default network without hidden layers.
         made = Perceptron(coefficients.shape[1], (), len(coefficients)).double()
