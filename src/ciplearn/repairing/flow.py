@@ -24,12 +24,8 @@ from ciplearn.repairing.repaired import Repaired
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm
 
-# Rows that a causal model is estimated from.
-_MODEL_ROWS = 50_000
-
-# Rows that strengths are measured on, and that intervals rest on.
-_MEASURED_ROWS = 500
-_CALIBRATION_ROWS = 1000
+_MODEL_ROWS = 50_000  # that a causal model is estimated from
+_MEASURED_ROWS, _CALIBRATION_ROWS = 500, 1000  # that strengths are measured on, and that intervals rest on
 
 
 def repair(
@@ -67,10 +63,6 @@ def repair(
         What the model reads. Default: what it remembers from its fit, or else all but the outcome.
     random_state : int, Generator, RandomState or None
 
-    Returns
-    -------
-    Repaired
-
     Examples
     --------
     >>> from ciplearn import datasets, repair
@@ -83,29 +75,18 @@ def repair(
     >>> women, men = (world.counterfactual(people, {"sex": sex}) for sex in "fm")
     >>> bool(abs(repaired.predict(women) - repaired.predict(men)).max() < 1e-5)
     True
-    >>> repaired.at(strength=0).predict(people).tolist() == model.predict(people[read]).tolist()
-    True
     """
     generator = as_generator(random_state)
     asked, worlds, known = ground(model, table, graph, outcome, protected, scm, inputs, generator)
-    notes = _notes(worlds)
     choice = chosen(asked, worlds, known, generator)
     engine: Engine = Formula(asked, worlds)
     if choice.rests_on == CORRECTION:
         engine = Correction.of(asked, worlds, known, generator)
     places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
     measured = Curve.of(engine, worlds, known.iloc[places])
-    notes += (choice.note, *([] if choice.floor is None else [str(choice.floor)]))
+    notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
     found = Repaired(
-        asked,
-        worlds,
-        engine,
-        measured,
-        outcome,
-        rests_on=choice.rests_on,
-        floor=choice.floor,
-        notes=notes,
-        table=known,
+        asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes, table=known
     )
     several = asked.classes is None and asked(known.head(1)).shape[1] > 1
     return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])

@@ -67,11 +67,8 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
         if isinstance(repaired.engine, Correction):
             trees = repaired.engine
             (fresh / _TREES).write_text(trees.booster.model_to_string(), encoding="utf-8")
-            described["correction"] = {
-                "encoding": to_spec(trees.encoding),
-                "ends": trees.ends,
-                "spread": trees.scale.spread.tolist(),
-            }
+            spread = trees.scale.spread.tolist()
+            described["correction"] = {"encoding": to_spec(trees.encoding), "ends": trees.ends, "spread": spread}
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
         (fresh / DESCRIPTION).write_text(text, encoding="utf-8")
     return target
@@ -225,11 +222,9 @@ def _dtype(kind: Any) -> Any:
 
 
 def _read_dtype(said: Any) -> Any:
-    return (
-        pd.CategoricalDtype(said["categories"], said["ordered"])
-        if isinstance(said, dict)
-        else pd.api.types.pandas_dtype(said)
-    )
+    if isinstance(said, dict):
+        return pd.CategoricalDtype(said["categories"], said["ordered"])
+    return pd.api.types.pandas_dtype(said)
 
 
 def _number(value: Any) -> float | None:

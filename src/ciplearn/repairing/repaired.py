@@ -139,17 +139,15 @@ class Repaired:
         """
         if sum(goal is not None for goal in (strength, max_effect, vcf)) != 1:
             raise InputError("at takes one of strength, max_effect and vcf; name one of them.")
-        if strength is not None:
-            found = (
-                math.inf if isinstance(strength, float) and strength == math.inf else non_negative(strength, "strength")
-            )
-        else:
+        if strength is None:
             curve = self.measured if rows is None else self._measured_on(rows)
             if max_effect is not None:
-                found = curve.strength_for("effect", non_negative(max_effect, "max_effect"))
+                strength = curve.strength_for("effect", non_negative(max_effect, "max_effect"))
             else:
-                found = curve.strength_for("left", share(vcf, "vcf"))
-        return replace(self, strength=found)
+                strength = curve.strength_for("left", share(vcf, "vcf"))
+        elif not (isinstance(strength, float) and strength == math.inf):
+            strength = non_negative(strength, "strength")
+        return replace(self, strength=strength)
 
     def strict(self) -> Self:
         """Return the strictly invariant predictor, E[m | u]."""

@@ -111,8 +111,8 @@ class Worlds:
         for node in self.protected:
             kind = self.scm.kinds[node]
             columns = values[list(kind.columns(node))]
-            array = plain(columns if columns.shape[1] > 1 else columns.iloc[:, 0], kind)
-            array = np.asarray(array, dtype=float) if columns.shape[1] > 1 else array
+            vector = columns.shape[1] > 1
+            array = np.asarray(plain(columns, kind), dtype=float) if vector else plain(columns.iloc[:, 0], kind)
             found[node] = array[0] if len(values) == 1 else array
         return found
 

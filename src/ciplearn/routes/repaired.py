@@ -59,12 +59,8 @@ class RepairRoute(Route):
             return
         worlds = _worlds(part)
         learners = list(part.learners)
-        yield Family(
-            self._candidates(part, learners, FORMULA),
-            worlds.columns,
-            self._along(part, learners, worlds),
-            complete=True,
-        )
+        along = self._along(part, learners, worlds)
+        yield Family(self._candidates(part, learners, FORMULA), worlds.columns, along, complete=True)
         walk.step(len(learners))
         if worlds.units(part.problem.complete.head(_TRIED)).exact:
             return
@@ -72,12 +68,9 @@ class RepairRoute(Route):
         for engine, inputs in ((CORRECTION, None), (FORMULA, told_inputs(part, worlds))):
             if inputs is None or inputs:
                 repaired = _repaired(part, best, engine, inputs)
-                yield Family(
-                    self._candidates(part, [best], engine, inputs),
-                    repaired.worlds.columns,
-                    partial(repaired.along, strengths=self.strengths),
-                    complete=True,
-                )
+                candidates = self._candidates(part, [best], engine, inputs)
+                along = partial(repaired.along, strengths=self.strengths)
+                yield Family(candidates, repaired.worlds.columns, along, complete=True)
 
     def _candidates(
         self, part: Part, learners: list[str], engine: str, inputs: tuple[str, ...] | None = None
@@ -140,19 +133,14 @@ def _worlds(part: Part, inputs: tuple[str, ...] | None = None) -> Worlds:
             np.random.default_rng(part.seed),
         )[1]
 
-    worlds: Worlds = part.once(("worlds", inputs), make)
-    return worlds
+    return part.once(("worlds", inputs), make)
 
 
 def _asked(part: Part, learner: str, inputs: tuple[str, ...] | None = None) -> Asked:
     problem = part.problem
-    asked: Asked = part.once(
-        ("asked", learner, inputs),
-        lambda: Asked.of(
-            part.base(learner, inputs), problem.complete, problem.outcome, (), list(inputs or problem.inputs)
-        ),
-    )
-    return asked
+    read = list(inputs or problem.inputs)
+    make = partial(Asked.of, table=problem.complete, outcome=problem.outcome, ignored=(), inputs=read)
+    return part.once(("asked", learner, inputs), lambda: make(part.base(learner, inputs)))
 
 
 def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | None = None) -> Repaired:
@@ -167,5 +155,4 @@ def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | N
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
         return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
 
-    repaired: Repaired = part.once(("repaired", learner, engine, inputs), make)
-    return repaired
+    return part.once(("repaired", learner, engine, inputs), make)
