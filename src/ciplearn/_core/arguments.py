@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
-
 _MOST_PROCESSES = 1024  # more processes than any machine runs at once; each is started before the first task
 
 

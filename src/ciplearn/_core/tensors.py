@@ -165,5 +165,4 @@ class Adam(torch.optim.Adam):
             return _STEP(self, closure)
 
 
-# Looked up before torch wraps the class's own once more, for its profiler.
-_STEP = _plain(torch.optim.Adam.step)
+_STEP = _plain(torch.optim.Adam.step)  # looked up before torch wraps the class's own once more, for its profiler

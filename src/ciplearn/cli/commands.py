@@ -35,9 +35,7 @@ from ciplearn.cli.output import note
 _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
-
 _TOLERANCE = "10%"  # what may be lost where nothing was said: a tenth of what an unconstrained predictor explains
-
 _choice = of_panel("Route, penalty and gamma", hidden=True)
 _network = of_panel("Network", hidden=True)
 

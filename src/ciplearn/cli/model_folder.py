@@ -49,7 +49,6 @@ _ROWS = 8192  # rows that are held in memory as text
 _MOST_ROWS, _MOST_TO_LEARN_FROM = 200_000, 50_000
 
 AnyTable = TableFile | TableFiles  # one file, or many that are one table
-
 LEAST_ROWS = 20
 
 
@@ -79,8 +78,7 @@ class ModelFolder:
             version = training["format"]
             if version == _FORMAT:
                 _check(training, model)
-                held = read_listed(path, _HELD_OUT).decode().split()
-                held_out = np.array(held[1:], dtype=np.int64)
+                held_out = np.array(read_listed(path, _HELD_OUT).decode().split()[1:], dtype=np.int64)
                 trained = TrainedRows.from_bytes(read_listed(path, _TRAINED)) if (path / _TRAINED).exists() else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(

@@ -221,8 +221,7 @@ def progress(what: str, unit: str, total: int | None = None, shown: bool = True)
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lost = error.object[error.start : error.end]
-    return "".join(_IN_ASCII.get(sign, "?") for sign in lost), error.end
+    return "".join(_IN_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def keep_inputs(out: Path, *inputs: Path | None) -> None:

@@ -45,7 +45,6 @@ Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, 
 _PARQUET = (".parquet", ".pq")
 _TABS = (".tsv", ".tab")
 _COMMAS = (".csv", ".txt")
-
 Examples = Mapping[str, Sequence[Any]]  # values that a column may hold, by its name
 
 

@@ -290,8 +290,7 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
             total.merge(sums)
             sizes.append(sums.rows)
             bar.update()
-        kinds = total.finalise()
-        categories = _categories(kinds, request)
+        categories = _categories(total.finalise(), request)
         drawn = RowsDrawn(_ROWS_TO_CHOOSE)
         starts = [sum(sizes[:number]) for number in range(len(sizes))]
         for some in engine.each(partial(_drawn, nodes, tuple(categories)), list(zip(parts, starts, strict=True))):

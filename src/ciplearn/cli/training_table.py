@@ -35,7 +35,6 @@ from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile
 
 TASKS = (CLASSIFICATION, REGRESSION)
-
 _LEAST_ROWS = 10  # to train on, to judge gamma by, and to audit
 _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"  # thousands, units and blanks, as people and spreadsheets write them
 
@@ -89,8 +88,7 @@ class TrainingTable:
         with source.unchanged():
             identity = source.identity()
             with source.opened(labels=request.categories) as opened:
-                nodes = nodes_in(request, opened.names)
-                cells = opened.read(nodes)
+                cells = opened.read(nodes_in(request, opened.names))
         return cls.understood(cells, opened.names, identity, request)
 
     @classmethod
@@ -107,8 +105,7 @@ class TrainingTable:
         ``names``: all columns of the file, of which ``identity`` tells; ``n_rows``: its rows, where cells are a sample.
         """
         outcome = _outcome(request)
-        confirmed = {outcome} if request.task is not None else set()
-        table = in_their_kinds(cells, request.categories, confirmed, outcome)
+        table = in_their_kinds(cells, request.categories, {outcome} if request.task is not None else set(), outcome)
         named: dict[str, Any] = {role: getattr(request, role) for role in ROLES}
         X = table.drop(columns=outcome)
         roles = settle_roles(X, graph=request.graph, outcome=outcome, **named, independence=None)

@@ -82,8 +82,7 @@ def repair(
     engine: Engine = Formula(asked, worlds)
     if choice.rests_on == CORRECTION:
         engine = Correction.of(asked, worlds, known, generator)
-    places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
-    measured = Curve.of(engine, worlds, known.iloc[places])
+    measured = Curve.of(engine, worlds, known.iloc[np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])])
     notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
     found = Repaired(
         asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes, table=known
@@ -100,8 +99,7 @@ def _notes(worlds: Worlds) -> tuple[str, ...]:
         return (
             f"The model reads neither {who} nor anything that {who} acts on, so every strength is the model itself.",
         )
-    after = set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent)))
-    if set(worlds.inputs) <= after:
+    if set(worlds.inputs) <= set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent))):
         return (
             f"Everything that the model reads comes from {who}: what is left of a strict prediction rests on the noise "
             "that the causal model reads off the rows, and on nothing else.",
@@ -151,8 +149,7 @@ def ground(
         check_cells(known[column])
     ignored = [column for column in table.columns if column not in known.columns]
     asked = Asked.of(model, known, outcome, ignored, inputs)
-    columns = [column for column in known.columns if nodes[column] in names]
-    levels = Levels.of(known[columns], generator)
+    levels = Levels.of(known[[column for column in known.columns if nodes[column] in names]], generator)
     if len(levels) < 2:
         raise InputError(f"{names[0]!r} is the same in all {len(known)} rows; pass rows that show another value, too.")
     if scm is None:

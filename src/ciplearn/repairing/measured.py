@@ -80,8 +80,7 @@ def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFram
     shares_worlds = exact and getattr(engine, "worlds", None) is worlds
     asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
     rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
-    units = worlds.units(rows, alone=True)
-    knobs = engine.under(worlds, units, [*settings, *compared])
+    knobs = engine.under(worlds, worlds.units(rows, alone=True), [*settings, *compared])
     in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
     own = engine.knob(rows)
     model, found = own.at(0.0), []
@@ -121,7 +120,6 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
 
 
 FORMULA, CORRECTION = "formula", "correction"
-
 _HALF, _LEAST_HALF = 5000, 40  # rows of each half
 _TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)  # shares of VCF at which the two are compared
 

@@ -292,8 +292,7 @@ def _normal_between(quantiles: Array, values: Array) -> Array:  # (n, d, knots),
     place = np.clip((quantiles < values[..., None]).sum(axis=2) - 1, 0, len(_KNOTS) - 2)[..., None]
     slope = np.take_along_axis(np.diff(z) / widths, place, axis=2)[..., 0]
     start = np.take_along_axis(quantiles, place, axis=2)[..., 0]
-    logs = norm.logpdf(z[place[..., 0]] + slope * (values - start)) + np.log(slope)
-    return np.asarray(logs.sum(axis=1))
+    return np.asarray((norm.logpdf(z[place[..., 0]] + slope * (values - start)) + np.log(slope)).sum(axis=1))
 
 
 def _within(logs: Array) -> Array:

@@ -246,8 +246,7 @@ class RowNoise(np.random.Generator):
         n = len(self._rows)
         if not shape or not n or shape[0] % n:
             return law(*parameters, size=size)
-        each = shape[0] // n
-        table: Array = law(*parameters, size=(_PLACES, each, *shape[1:]))
+        table: Array = law(*parameters, size=(_PLACES, shape[0] // n, *shape[1:]))
         return table[self._rows].reshape(shape)
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:

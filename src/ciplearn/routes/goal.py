@@ -76,8 +76,7 @@ class Field:
         # One difference says little, so half of what single rows disagree by is taken at least.
         disagreement = max(_OF_AN_AUDIT * pair.between, (floor / 2) ** 2)
         effect = abs(pair.effect) + _SURE * math.sqrt(own**2 + theirs**2 + disagreement) + NORMAL_ERRORS * theirs
-        shifted = (np.abs(pair.each) + _SURE * math.sqrt(disagreement) > self.limit).mean()
-        moved = max(pair.moved, float(shifted))
+        moved = max(pair.moved, float((np.abs(pair.each) + _SURE * math.sqrt(disagreement) > self.limit).mean()))
         chance = math.sqrt(moved * (1 - moved) * (1 / pair.rows + 1 / self.audited))
         return effect, wilson(min(1.0, moved + _SURE * chance), self.audited)[1]
 

@@ -157,8 +157,7 @@ class Judge:
             # The same seed: every change is about the same rows.
             generator = np.random.default_rng(self.part.seed)
             points = Points.of(scm, rows, changed, reads, generator, n_points=_POINTS, n_draws=_DRAWS)
-            compared = points.compared(predictors, settings, pairs, {}, self.moved_by or 0.0)
-            for name, per_pair in compared.items():
+            for name, per_pair in points.compared(predictors, settings, pairs, {}, self.moved_by or 0.0).items():
                 effects[name] += [
                     [_pair_effect(settings[i], settings[j], output) for output in outputs]
                     for (i, j), outputs in zip(pairs, per_pair, strict=True)

@@ -26,9 +26,7 @@ CHUNK_ROWS = 1 << 12  # rows that are read at a time: text takes ten times the m
 PART_ROWS = 1 << 18
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
-
 _LOOKED_AT = 1 << 16  # of each file, at both ends: enough to tell one from another without reading it all
-
 Chunks = Iterator[pd.DataFrame]
 
 
@@ -305,8 +303,7 @@ class _Dataset(Source):
 
     def identity(self) -> dict[str, Any]:
         parts = self.parts()
-        text = " ".join(f"{part.where}:{part.n_rows}" for part in parts)
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256(" ".join(f"{part.where}:{part.n_rows}" for part in parts).encode()).hexdigest()
         rows = sum(part.n_rows or 0 for part in parts)
         return {"name": self.shown, "bytes": rows, "sha256": digest, "reading": TableFile.usual_reading()}
 
