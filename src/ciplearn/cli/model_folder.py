@@ -201,8 +201,8 @@ class ModelFolder:
                 some += ", drawn at random," if every.n > len(drawn) else ""
                 return judging, drawn, f"{some} complete rows of {source.path.name}{remark}.", dict(gaps)
         if not seen_in_training or judge.n < LEAST_ROWS:
-            warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
-            return drawn, drawn, warning, dict(gaps)
+            about = "The training rows themselves: scores and test are too kind. Audit on other rows."
+            return drawn, drawn, about, dict(gaps)
         about = f"{judge.n} complete rows of the training table that training never saw."
         return self._as_targets(judge.finalise(), more), drawn, about, dict(gaps_to_judge)
 
@@ -234,9 +234,7 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
             # What imagined their rows is kept once, with the model.
             save_model(model, folder / name, dict(point.measures), counterfactuals=False)
         trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    result = trained.to_dict()
-    if trained.comparison is None:
-        del result["comparison"]
+    result = {name: value for name, value in trained.to_dict().items() if name != "comparison" or value is not None}
     training = {
         "format": _FORMAT,
         "task": rows.task,

@@ -69,9 +69,7 @@ class Trained:
 
     model: Any
     models: Mapping[float, CIPEstimator] = field(default_factory=dict)  # by gamma, trained on rows that do not judge
-    trace: Frontier = field(
-        default_factory=lambda: Frontier(())
-    )  # loss, score and penalty of each of them on the rows that judge
+    trace: Frontier = field(default_factory=lambda: Frontier(()))  # measures of each of them on the rows that judge
     remark: str = ""  # what to know about the chosen gamma
     scores: Mapping[str, float] = field(default_factory=dict)  # of the model on held-out rows, unless these are too few
     comparison: Comparison | None = None  # of the routes, where they were compared

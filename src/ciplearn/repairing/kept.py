@@ -97,8 +97,7 @@ def load_repaired(
     >>> model = lambda frame: frame["hours"]
     >>> repaired = repair(model, people, scm=world, outcome="income", protected="sex")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = repaired.save(f"{folder}/repaired")
-    ...     again = load_repaired(f"{folder}/repaired", model=model, scm=world)
+    ...     again = load_repaired(repaired.save(f"{folder}/repaired"), model=model, scm=world)
     >>> again.predict(people).tolist() == repaired.predict(people).tolist()
     True
     """

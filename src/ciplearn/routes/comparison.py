@@ -257,15 +257,7 @@ def compared(
     first = ["name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative"]
     last = ["strict", "allowed", "keeps", "shrinks", "rests_on"]
     middle = [name for name in field.table.columns if name not in (*first, *last)]
-    return Comparison(
-        field.table[[*first, *middle, *last]].reset_index(drop=True),
-        models,
-        choice.name,
-        choice.reason,
-        (*run.refusals(), *run.notes, *choice.notes),
-        *run.causal_models(),
-        choice.met,
-        field.free,
-        len(problem.table),
-        run.limit,
-    )
+    table = field.table[[*first, *middle, *last]].reset_index(drop=True)
+    notes = (*run.refusals(), *run.notes, *choice.notes)
+    about = (choice.met, field.free, len(problem.table), run.limit)
+    return Comparison(table, models, choice.name, choice.reason, notes, *run.causal_models(), *about)

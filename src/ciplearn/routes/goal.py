@@ -163,22 +163,16 @@ class WithinLimits(Goal):
             return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
         excess = pd.Series({name: _excess(field, name, self.limits) for name in useful.index})
         name = _at_the_floor(field, useful) or str(excess.idxmin())
+        cost = f"{_how_far(field, name)}; {_price(field, name)}."
         if table["allowed"].any():
-            return Choice(
-                name,
-                False,
-                f"Only predictors that are of no use meet the limits; the nearest useful one is taken"
-                f"{_how_far(field, name)}; {_price(field, name)}.",
-            )
+            reason = "Only predictors that are of no use meet the limits; the nearest useful one is taken"
+            return Choice(name, False, reason + cost)
         effect, _ = field.ends(field.strict(name))
-        return Choice(
-            name,
-            False,
-            f"These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
-            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}"
-            f"{_how_far(field, name)}; {_price(field, name)}.",
-            _half(field, name),
+        reason = (
+            "These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
+            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}{cost}"
         )
+        return Choice(name, False, reason, _half(field, name))
 
 
 @dataclass(frozen=True)
@@ -252,12 +246,11 @@ def _unjudged(field: Field) -> Choice:
     table = _takeable(field)
     name = str(table["loss"].idxmin()) if len(table) else field.free
     said = "its predictions may still follow" if len(table) else "nothing keeps its predictions from following"
-    return Choice(
-        name,
-        False,
+    reason = (
         f"No route to the goal could be judged, so nothing is shown. Taken: {name}; {said} the protected variables, "
-        f"and {_price(field, name)}. With --tolerance routes that rest on the graph alone are tried.",
+        f"and {_price(field, name)}. With --tolerance routes that rest on the graph alone are tried."
     )
+    return Choice(name, False, reason)
 
 
 def explained(judged: Judged) -> float:

@@ -131,17 +131,10 @@ class Judge:
         points, interventions = _OF_VCF if self.moved_by is None else _BESIDE_EFFECTS
         ties = scm.ties(self.part.nodes_that_matter(scm))[:MOST_TIES] if self.moved_by is None else []
         for model in (scm, *ties):
+            size = (min(points, len(table)), interventions, self.part.seed)
+            how: dict[str, Any] = {"context": known_by(problem.verdict, model, table), "inputs": reads}
             measured = variance_of_counterfactuals(
-                dict(asked),
-                model,
-                table,
-                problem.protected,
-                min(points, len(table)),
-                interventions,
-                self.part.seed,
-                context=known_by(problem.verdict, model, table),
-                inputs=reads,
-                n_draws=_DRAWS,
+                dict(asked), model, table, problem.protected, *size, n_draws=_DRAWS, **how
             )
             for name, result in measured.items():
                 each = np.array(list(result.per_output.values()))

@@ -93,10 +93,9 @@ class Run:
         self.candidates |= {one.name: one for family in families for one in family.candidates}
         self._trains.append(part)
         self._judges.append(judging)
-        if not self.goal.needs_effects:
-            return Judge(judging, None, {}).measured(families)
         # The same protected values on every part: those of all rows.
-        return Judge(judging, self.limit, compared_levels(self.problem, judging.scm)).measured(families)
+        values = compared_levels(self.problem, judging.scm) if self.goal.needs_effects else {}
+        return Judge(judging, self.limit if self.goal.needs_effects else None, values).measured(families)
 
     def field(self, measured: Mapping[str, Measured], audited: int | None) -> Field:
         """Put the candidates side by side; say which only shrink, and which the goal allows."""

@@ -47,8 +47,7 @@ class Part(ABC):
     >>> from ciplearn.sources import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
-    ...     (part,) = open_source(folder).parts()
-    ...     print([chunk["b"].tolist() for chunk in part.chunks(["b"])])
+    ...     [chunk["b"].tolist() for part in open_source(folder).parts() for chunk in part.chunks(["b"])]
     [['x', 'y']]
     """
 
@@ -114,11 +113,9 @@ class TableFiles(Source):
     >>> from pathlib import Path
     >>> from ciplearn.sources import TableFiles
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for number in range(2):
-    ...         _ = Path(folder, f"{number}.csv").write_text("a,b\n1,x\n2,y\n")
-    ...     source = TableFiles.matching(f"{folder}/*.csv")
-    ...     print(source.names, [len(chunk) for part in source.parts() for chunk in part.chunks(["a"])])
-    ('a', 'b') [2, 2]
+    ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    ...     TableFiles.matching(f"{folder}/*.csv").names
+    ('a', 'b')
     """
 
     shown: str
@@ -289,13 +286,12 @@ def open_source(table: Any) -> Source:
     ...
     ciplearn._core.errors.InputTypeError: A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got int; pass for example 'rows/*.parquet'.
     """  # noqa: E501
-    source = as_source(table)
-    if source is None:
-        raise InputTypeError(
-            f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got "
-            f"{type(table).__name__}; pass for example 'rows/*.parquet'."
-        )
-    return source
+    if (source := as_source(table)) is not None:
+        return source
+    raise InputTypeError(
+        f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}; "
+        "pass for example 'rows/*.parquet'."
+    )
 
 
 class _Dataset(Source):
