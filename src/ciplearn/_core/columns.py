@@ -100,8 +100,7 @@ def check_cells(column: pd.Series) -> None:
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in _TIMES:
         raise InputError(
-            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, days since a start for "
-            f"example."
+            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, say of days since a start."
         )
     if kind == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")

@@ -269,9 +269,7 @@ def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) ->
     if not listed:
         raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
     if not overwrite:
-        raise InputError(
-            f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
-        )
+        raise InputError(f"{target} holds files of an earlier run; pass another, or --overwrite (overwrite=True).")
     _refuse_foreign(real, listed, {**dict.fromkeys(new, ""), **_waiting(real)})
 
 
@@ -288,8 +286,7 @@ def check_finished(folder: Path) -> None:
     # Unlike that of a Path, this one takes every name, also one that no folder can have.
     if os.path.lexists(folder / _ARRIVING):
         raise InputError(
-            f"{folder} is unfinished, a run that wrote it was stopped or is at work; write it again, with --overwrite "
-            "(overwrite=True)."
+            f"{folder} is unfinished, its run was stopped or goes on; write it again, with --overwrite (overwrite=True)."
         )
 
 

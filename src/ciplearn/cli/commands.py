@@ -114,9 +114,7 @@ class Plan(options.GoalOptions):
         """Return the plan for a table beyond memory, which is trained with a penalty, batch by batch."""
         asked = "route repair" if self.route == REPAIR else self._named
         if asked:
-            raise InputError(
-                f"--{asked} needs a table in memory, got one that streams; pass --tolerance, or fewer rows."
-            )
+            raise InputError(f"--{asked} needs a table in memory, got a stream; pass --tolerance, or fewer rows.")
         return replace(self, tolerance=_TOLERANCE) if self.by_goal else self
 
     @property

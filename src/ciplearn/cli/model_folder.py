@@ -81,9 +81,7 @@ class ModelFolder:
                 held_out = np.array(read_listed(path, _HELD_OUT).decode().split()[1:], dtype=np.int64)
                 trained = TrainedRows.from_bytes(read_listed(path, _TRAINED)) if (path / _TRAINED).exists() else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
-            raise InputError(
-                f"{path / _TRAINING} or {_HELD_OUT} is missing or damaged; write the folder anew with ciplearn fit."
-            ) from error
+            raise InputError(f"{path / _TRAINING} or {_HELD_OUT} is lost or damaged; fit the model anew.") from error
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")

@@ -205,9 +205,7 @@ def _outcome(request: FitRequest) -> str:
         raise InputError(f"Fitting needs one outcome, got {', '.join(named) or 'none'}; pass --outcome.")
     outcome = request.graph.known(named, "outcome")[0]
     if outcome not in request.graph.observed:
-        raise GraphError(
-            f"The outcome {outcome!r} is latent in the graph, so there is nothing to train on; name another."
-        )
+        raise GraphError(f"The outcome {outcome!r} is latent in the graph, so there is nothing to learn; name another.")
     return outcome
 
 
@@ -270,8 +268,7 @@ def in_their_kinds(
         if numbers is not None and np.isinf(numbers).any():
             place = int(np.isinf(numbers).to_numpy().argmax())
             raise InputError(
-                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
-                "it with --na."
+                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or pass --na."
             )
         if numbers is None and name not in categories and name not in confirmed:
             confirm = "--task classification" if name == outcome else f"--categories {name}"

@@ -91,15 +91,11 @@ class Asked:
         if answer.ndim == 1 and len(classes) == 2:
             return answer[:, None]
         if answer.ndim == 1 or answer.shape[1] != len(classes):
-            raise InputError(
-                f"{name} returned values of shape {answer.shape} for {len(classes)} labels; return one probability per "
-                "label."
-            )
+            raise InputError(f"{name} returned shape {answer.shape} for {len(classes)} labels; return one per label.")
         sums = answer.sum(axis=1)
         if np.abs(sums - 1).max(initial=0) > _ROUNDING:
             raise InputError(
-                f"{name} returned probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g}; they must sum to 1 "
-                "in every row."
+                f"{name} returned probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g}; they must sum to 1."
             )
         return answer[:, 1:] if len(classes) == 2 else answer
 

@@ -24,25 +24,14 @@ _TEACHING, _JUDGING, _WORLDS = 5000, 500, 4
 
 @dataclass(frozen=True, eq=False)
 class Distilled:
-    """A learner that says in one evaluation about what a repaired model says in many.
+    """A learner that says in one evaluation about what a repaired model says in many."""
 
-    Attributes
-    ----------
-    model
-    vcf : float
-        Its own variance of counterfactuals, on rows that did not teach it.
-    left : float
-        That as a share of the original model's.
-    change : float
-        Mean squared distance from what it was taught, on those rows.
-    """
-
-    model: Any
+    model: Any  # trained
     inputs_: tuple[str, ...]
     classes_: Array | None
-    vcf: float = np.nan
-    left: float = np.nan
-    change: float = np.nan
+    vcf: float = np.nan  # its own variance of counterfactuals, on rows that did not teach it
+    left: float = np.nan  # that as a share of the original model's
+    change: float = np.nan  # mean squared distance from what it was taught, on those rows
 
     @classmethod
     def of(cls, repaired: Repaired, learner: Any, rows: pd.DataFrame) -> Distilled:

@@ -96,9 +96,7 @@ def _notes(worlds: Worlds) -> tuple[str, ...]:
     who, graph = as_list(worlds.protected), scm.graph
     moved = scm.between(worlds.protected, worlds.inputs)
     if not moved and not set(scm.columns(worlds.protected)) & set(worlds.inputs):
-        return (
-            f"The model reads neither {who} nor anything that {who} acts on, so every strength is the model itself.",
-        )
+        return (f"The model reads neither {who} nor anything that {who} acts on, so all strengths are the model.",)
     if set(worlds.inputs) <= set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent))):
         return (
             f"Everything that the model reads comes from {who}: what is left of a strict prediction rests on the noise "
@@ -124,12 +122,10 @@ def ground(
     if table.empty:
         raise InputError("table has no rows; pass at least 20.")
     if scm is not None and not isinstance(scm, StructuralCausalModel):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; leave it out to have one estimated."
-        )
+        raise InputTypeError(f"scm must be a StructuralCausalModel, got {type(scm).__name__}; leave it out if unknown.")
     if (scm is None or graph is not None) and not isinstance(graph, CausalGraph):
         raise InputTypeError(
-            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_text(...)."
+            f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_text(...)."
         )
     drawn: CausalGraph = graph if graph is not None else scm.graph  # type: ignore[union-attr]
     names = drawn.known_observed(as_names(protected, "protected"), "protected")

@@ -177,10 +177,7 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
         return place / _ONNX
     if kept == _BOOSTED:
         return _booster(place, _BOOSTED).predict
-    raise InputError(
-        f"{place} does not hold the model that was repaired, which is no data; pass it as model= "
-        "(--predictor MODULE:NAME)."
-    )
+    raise InputError(f"{place} does not hold the model that was repaired; pass it as model= (--predictor MODULE:NAME).")
 
 
 def _booster(place: Path, name: str) -> Any:

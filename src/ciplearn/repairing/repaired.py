@@ -43,8 +43,7 @@ class Repaired:
     ----------
     strength : float
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
-    rests_on : str
-        ``"formula"`` or ``"correction"``.
+    rests_on : "formula" or "correction"
     floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
@@ -76,13 +75,7 @@ class Repaired:
     table: pd.DataFrame | None = None
 
     def calibrated(self, rows: pd.DataFrame) -> Self:
-        """Return this predictor with intervals and sets that rest on other rows, on which nothing was trained.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            With the outcome.
-        """
+        """Return this predictor with intervals and sets of other rows, with outcomes, on which nothing was trained."""
         if self.outcome not in checked_table(rows, "rows").columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()

@@ -149,21 +149,11 @@ class Walk:
 
 
 class Route(ABC):
-    """One way to an invariant predictor.
+    """One way to an invariant predictor."""
 
-    Attributes
-    ----------
-    name : str
-        As it is called in options and results.
-    rests_on : str
-        What has to be right for it to work.
-    how : str
-        How a model of this route came about, in a sentence; ``{gamma}``, ``{penalty}`` and ``{strength}`` stand for
-        those of the model.
-    """
-
-    name: ClassVar[str]
-    rests_on: ClassVar[str]
+    name: ClassVar[str]  # as it is called in options and results
+    rests_on: ClassVar[str]  # what has to be right for it to work
+    # How a model came about, in a sentence; {gamma}, {penalty} and {strength} stand for those of the model.
     how: ClassVar[str]
 
     @classmethod

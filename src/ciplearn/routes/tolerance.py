@@ -27,13 +27,7 @@ _NOTHING_TO_LOSE = (
 
 @dataclass(frozen=True)
 class Tolerance(Goal):
-    """The predictor that varies least among those that lose at most a share of what is explained.
-
-    Attributes
-    ----------
-    tolerance : float
-    criterion : str
-        What it is about, a key of `CRITERIA`.
+    """The predictor that varies least among those that lose at most a share of what is explained, by a criterion.
 
     Examples
     --------
@@ -43,7 +37,7 @@ class Tolerance(Goal):
     """
 
     tolerance: float
-    criterion: str = "loss"
+    criterion: str = "loss"  # a key of `CRITERIA`
 
     def goes_on(self, judged: Judged, free: Judged) -> bool:
         """Follow a route while the tolerance is in sight."""

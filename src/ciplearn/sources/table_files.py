@@ -33,12 +33,7 @@ Chunks = Iterator[pd.DataFrame]
 class Part(ABC):
     r"""Rows of a table that one worker reads.
 
-    Attributes
-    ----------
-    where : str
-        What people call it: the name of a file.
-    n_rows : int or None
-        How many rows it has; None where that is known after reading only.
+    ``where``: what people call it, the name of a file. ``n_rows``: None where that is known after reading only.
 
     Examples
     --------
@@ -60,12 +55,7 @@ class Part(ABC):
 
 
 class Source(ABC):
-    """A table in parts.
-
-    Attributes
-    ----------
-    shown : str
-        What people call it.
+    """A table in parts; people call it what ``shown`` says.
 
     Examples
     --------
@@ -101,12 +91,6 @@ class Source(ABC):
 class TableFiles(Source):
     r"""Files that match a pattern, or that a folder holds.
 
-    Attributes
-    ----------
-    shown : str
-        The pattern or the folder.
-    files : tuple of TableFile
-
     Examples
     --------
     >>> import tempfile
@@ -118,7 +102,7 @@ class TableFiles(Source):
     ('a', 'b')
     """
 
-    shown: str
+    shown: str  # the pattern or the folder
     files: tuple[TableFile, ...]
 
     @classmethod
@@ -164,8 +148,7 @@ class TableFiles(Source):
                 if numeric[name] != kinds[name]:
                     here, there = ("numbers" if numbers else "text" for numbers in (numeric[name], kinds[name]))
                     raise InputError(
-                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write all files with the "
-                        "same kinds."
+                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write one kind in all."
                     )
             for chosen, n_rows in groups:
                 parts.append(FilePart(str(file.path), n_rows, replace(file, row_groups=chosen), str(first)))
@@ -247,9 +230,7 @@ class FilePart(Part):
             for name in columns:
                 if name not in opened.names:
                     needed = "is needed" if self.like == self.where else f"{self.like} has"
-                    raise InputError(
-                        f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
-                    )
+                    raise InputError(f"{self.where} lacks {name!r}, which {needed}; it has {shortened(opened.names)}.")
             yield from opened.chunks(rows, columns)
 
 
