@@ -286,7 +286,7 @@ def check_finished(folder: Path) -> None:
     # Unlike that of a Path, this one takes every name, also one that no folder can have.
     if os.path.lexists(folder / _ARRIVING):
         raise InputError(
-            f"{folder} is unfinished, its run was stopped or goes on; write it again, with --overwrite (overwrite=True)."
+            f"{folder} is unfinished, its run was stopped or goes on; write again, with --overwrite (overwrite=True)."
         )
 
 

@@ -139,7 +139,7 @@ def refuse_untrainable(rows: TrainingTable, plan: Plan) -> None:
     if rows.task == "classification":
         if counts.min() < 2:
             raise InputError(
-                f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group labels or add rows."
+                f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group them or add rows."
             )
     elif not _NARROWEST <= (span := y.max() - y.min()) <= _WIDEST:
         far = "too far" if span > _WIDEST else "too little"

@@ -268,7 +268,7 @@ def in_their_kinds(
         if numbers is not None and np.isinf(numbers).any():
             place = int(np.isinf(numbers).to_numpy().argmax())
             raise InputError(
-                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or pass --na."
+                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; mend it, or use --na."
             )
         if numbers is None and name not in categories and name not in confirmed:
             confirm = "--task classification" if name == outcome else f"--categories {name}"

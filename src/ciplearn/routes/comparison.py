@@ -257,17 +257,5 @@ def compared(
     middle = [name for name in field.table.columns if name not in (*first, *last)]
     table = field.table[[*first, *middle, *last]].reset_index(drop=True)
     notes = (*run.refusals(), *run.notes, *choice.notes)
-    scm, judge = run.causal_models()
-    return Comparison(
-        table,
-        models,
-        choice.name,
-        choice.reason,
-        notes,
-        scm,
-        judge,
-        choice.met,
-        field.free,
-        len(problem.table),
-        run.limit,
-    )
+    about: dict[str, Any] = {"met": choice.met, "free": field.free, "rows": len(problem.table), "limit": run.limit}
+    return Comparison(table, models, choice.name, choice.reason, notes, *run.causal_models(), **about)

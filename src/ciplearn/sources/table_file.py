@@ -350,9 +350,8 @@ class _ParquetTable(OpenTable):
     def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
         if self._batches is None:
             read = dict.fromkeys([*columns, *([] if self.copied is None else [self.copied])])
-            self._batches = self._content.iter_batches(
-                batch_size=rows, columns=list(read), row_groups=self.file.row_groups
-            )
+            groups = self.file.row_groups
+            self._batches = self._content.iter_batches(batch_size=rows, columns=list(read), row_groups=groups)
         batch = next(self._batches, None)
         if batch is None:
             return None

@@ -230,7 +230,9 @@ class FilePart(Part):
             for name in columns:
                 if name not in opened.names:
                     needed = "is needed" if self.like == self.where else f"{self.like} has"
-                    raise InputError(f"{self.where} lacks {name!r}, which {needed}; it has {shortened(opened.names)}.")
+                    raise InputError(
+                        f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
+                    )
             yield from opened.chunks(rows, columns)
 
 
