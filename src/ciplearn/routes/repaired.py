@@ -59,8 +59,12 @@ class RepairRoute(Route):
             return
         worlds = _worlds(part)
         learners = list(part.learners)
-        along = self._along(part, learners, worlds)
-        yield Family(self._candidates(part, learners, FORMULA), worlds.columns, along, complete=True)
+        yield Family(
+            self._candidates(part, learners, FORMULA),
+            worlds.columns,
+            self._along(part, learners, worlds),
+            complete=True,
+        )
         walk.step(len(learners))
         if worlds.units(part.problem.complete.head(_TRIED)).exact:
             return
@@ -68,9 +72,12 @@ class RepairRoute(Route):
         for engine, inputs in ((CORRECTION, None), (FORMULA, told_inputs(part, worlds))):
             if inputs is None or inputs:
                 repaired = _repaired(part, best, engine, inputs)
-                candidates = self._candidates(part, [best], engine, inputs)
-                along = partial(repaired.along, strengths=self.strengths)
-                yield Family(candidates, repaired.worlds.columns, along, complete=True)
+                yield Family(
+                    self._candidates(part, [best], engine, inputs),
+                    repaired.worlds.columns,
+                    partial(repaired.along, strengths=self.strengths),
+                    complete=True,
+                )
 
     def _candidates(
         self, part: Part, learners: list[str], engine: str, inputs: tuple[str, ...] | None = None
@@ -133,14 +140,19 @@ def _worlds(part: Part, inputs: tuple[str, ...] | None = None) -> Worlds:
             np.random.default_rng(part.seed),
         )[1]
 
-    return part.once(("worlds", inputs), make)
+    worlds: Worlds = part.once(("worlds", inputs), make)
+    return worlds
 
 
 def _asked(part: Part, learner: str, inputs: tuple[str, ...] | None = None) -> Asked:
     problem = part.problem
-    read = list(inputs or problem.inputs)
-    make = partial(Asked.of, table=problem.complete, outcome=problem.outcome, ignored=(), inputs=read)
-    return part.once(("asked", learner, inputs), lambda: make(part.base(learner, inputs)))
+    asked: Asked = part.once(
+        ("asked", learner, inputs),
+        lambda: Asked.of(
+            part.base(learner, inputs), problem.complete, problem.outcome, (), list(inputs or problem.inputs)
+        ),
+    )
+    return asked
 
 
 def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | None = None) -> Repaired:
@@ -155,4 +167,5 @@ def _repaired(part: Part, learner: str, engine: str, inputs: tuple[str, ...] | N
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
         return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
 
-    return part.once(("repaired", learner, engine, inputs), make)
+    repaired: Repaired = part.once(("repaired", learner, engine, inputs), make)
+    return repaired
