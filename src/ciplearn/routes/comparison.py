@@ -165,7 +165,6 @@ def compare_routes(
     estimator : CIPRegressor or CIPClassifier
         With a graph and its roles; gamma and counterfactuals are replaced.
     X, y
-        The rows, as `fit` of the estimator takes them.
     tolerance : float or Goal
         The share of what the unconstrained predictor explains that may be lost, see `GammaSearch`; or a goal such as
         ``WithinLimits()``.
