@@ -17,7 +17,7 @@ from ciplearn import (
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import InputError
-from ciplearn.routes import compare_routes, part
+from ciplearn.routes import compare_routes, route
 from ciplearn.saving import load_model, save_model
 from ciplearn.scm import Additive, fit_scm
 
@@ -203,7 +203,7 @@ def test_folds_that_no_model_can_judge_do_not_silence_the_others(monkeypatch):
             raise InputError("Row 3 is refused.")
         return fit_scm(graph, rows, **more)
 
-    monkeypatch.setattr(part, "fit_scm", refuses_one_row)
+    monkeypatch.setattr(route, "fit_scm", refuses_one_row)
     graph = CausalGraph.from_edges("A -> L, L -> Y")
     model = CIPRegressor(**(QUICK | {"graph": graph, "epochs": 5, "random_state": 0}))
     quick = {"gammas": (1.0,), "shares": (0.2,), "baselines": False, "routes": ("line",)}

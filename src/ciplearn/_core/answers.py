@@ -55,9 +55,8 @@ class KeptAnswers:
         self.known[key] = answer
         if self.path is None:
             return
-        line = json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n"
         with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(line)
+            stream.write(json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
-
 _MOST_PROCESSES = 1024  # more processes than any machine runs at once; each is started before the first task
 
 
@@ -77,8 +76,7 @@ def of_kind(value: Any, kind: type[T], name: str, advice: str) -> T:
 def flag(value: Any, name: str) -> bool:
     """Return ``value`` if it is on or off; an array says neither."""
     # Of numpy's too, which graphs are read without.
-    is_bool = type(value).__name__ in ("bool", "bool_")
-    if not is_bool and not (isinstance(value, int) and value in (0, 1)):
+    if type(value).__name__ not in ("bool", "bool_") and not (isinstance(value, int) and value in (0, 1)):
         raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
     return bool(value)
 

@@ -17,7 +17,6 @@ import pandas as pd
 from ciplearn._core.errors import InputError, InputTypeError
 
 Array = np.ndarray[Any, Any]
-
 LARGEST_WHOLE = 2**53  # beyond, a double does not tell one whole number from the next
 _WRITTEN_OUT = 10**21  # whole numbers below are written without an exponent
 MISSING = "\0missing"  # a name that no level can have
@@ -26,11 +25,8 @@ MISSING = "\0missing"  # a name that no level can have
 _EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
 _SMALLEST = 1e-12  # a label that was held impossible costs this much: −log of it is 27.6
-
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
-
 NUMBER, CATEGORY = "number", "category"
-
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 # In the words of pandas.
@@ -40,7 +36,6 @@ _TIMES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", 
 _FEW_VALUES = 10  # numbers of more values have distances that matter; whole numbers of so few may be codes
 _MOST_GROUPS = 50  # with more groups than this, groups are too small to compare their laws
 _SEVERAL_VALUES = (list, set, dict, np.ndarray)  # what is no single value
-
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 
 
@@ -105,8 +100,7 @@ def check_cells(column: pd.Series) -> None:
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in _TIMES:
         raise InputError(
-            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, days since a start for "
-            f"example."
+            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, say of days since a start."
         )
     if kind == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")

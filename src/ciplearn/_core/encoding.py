@@ -233,8 +233,7 @@ class TableEncoding:
 
     def numbers(self, table: pd.DataFrame) -> Array:  # (n, columns), single precision
         """Encode rows for kernels, one number per column: scaled values, or codes of categories."""
-        parts = [column.encode(table[column.name]) for column in self.columns]
-        return np.stack(parts, axis=1).astype(np.float32)
+        return np.stack([column.encode(table[column.name]) for column in self.columns], axis=1).astype(np.float32)
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Return where the named columns stand among the network inputs."""

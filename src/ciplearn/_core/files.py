@@ -28,10 +28,8 @@ except ImportError:  # Windows has no such locks, and does not remove a file tha
     fcntl = None  # type: ignore[assignment]
 
 HIDDEN = ".ciplearn-"  # how names begin of what is unfinished
-
 _BLOCK = 1 << 20
 _MEBIBYTE = 1 << 20
-
 CHECKSUMS = "SHA256SUMS"  # the list of what was written into a folder, as `sha256sum --check` reads it
 _ARRIVING = f"{HIDDEN}arriving"  # files of a folder that wait in it to take their places
 
@@ -271,9 +269,7 @@ def check_folder(target: Path, *, overwrite: bool, new: tuple[str, ...] = ()) ->
     if not listed:
         raise InputError(f"{target} exists and holds no model that ciplearn has written; pass another folder.")
     if not overwrite:
-        raise InputError(
-            f"{target} holds files of an earlier run already; pass another folder, or --overwrite (overwrite=True)."
-        )
+        raise InputError(f"{target} holds files of an earlier run; pass another, or --overwrite (overwrite=True).")
     _refuse_foreign(real, listed, {**dict.fromkeys(new, ""), **_waiting(real)})
 
 
@@ -281,8 +277,7 @@ def _refuse_foreign(folder: Path, listed: dict[str, str], new: dict[str, str]) -
     """Refuse to replace a file that is neither what the folder's list says nor what is to take its place."""
     for name in {**listed, **new}:
         path = folder / name
-        foreign = path.exists() and (not path.is_file() or checksum(path) not in (listed.get(name), new.get(name)))
-        if foreign:
+        if path.exists() and (not path.is_file() or checksum(path) not in (listed.get(name), new.get(name))):
             raise InputError(f"{path} is not what ciplearn has written there; move it away, or pass another folder.")
 
 
@@ -291,8 +286,7 @@ def check_finished(folder: Path) -> None:
     # Unlike that of a Path, this one takes every name, also one that no folder can have.
     if os.path.lexists(folder / _ARRIVING):
         raise InputError(
-            f"{folder} is unfinished, a run that wrote it was stopped or is at work; write it again, with --overwrite "
-            "(overwrite=True)."
+            f"{folder} is unfinished, its run was stopped or goes on; write again, with --overwrite (overwrite=True)."
         )
 
 
@@ -365,8 +359,7 @@ def listed_files(folder: Path) -> dict[str, str]:
 
 def _is_plain(name: str) -> bool:
     """Whether a name stays below its folder on every system, and is none that the folder itself needs."""
-    parts = name.split("/")
-    hidden = any(part in ("", ".", "..") or part.startswith(HIDDEN) for part in parts)
+    hidden = any(part in ("", ".", "..") or part.startswith(HIDDEN) for part in name.split("/"))
     return not hidden and name != CHECKSUMS and name.isprintable() and not set(name) & set("\\:")
 
 

@@ -82,14 +82,10 @@ def _parsed(path: Path, text: str) -> Any:
         if kind in (".yaml", ".yml"):
             return _yaml(text)
     except RecursionError:
-        raise InputError(
-            f"{path} has lists or mappings within each other, too deep to be read; write it flat."
-        ) from None
+        raise InputError(f"{path} has lists or mappings within each other, too deep to read; write it flat.") from None
     except ValueError as error:
         raise InputError(f"{path} is not valid {kind[1:].upper()}: {error}; correct that place.") from error
-    raise InputError(
-        f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, so that its notation is known."
-    )
+    raise InputError(f"{path} ends in {kind or 'nothing'!r}; name it .yaml, .toml or .json, to say its notation.")
 
 
 def _yaml(text: str) -> Any:

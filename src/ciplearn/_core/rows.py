@@ -31,9 +31,7 @@ RARE = 0.3  # rows that chance repeats less often are told by their values
 _MOST = 1 << 20
 
 _LAST = np.uint64(2**64 - 1)
-
 _MOST_SEEDS = 2**31 - 1
-
 Array = np.ndarray[Any, Any]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -107,8 +105,7 @@ class RowsDrawn:
         numbers = np.concatenate([piece.index.to_numpy() for piece in self._pieces]).astype(np.uint64)
         drawn = keys(numbers, seed=0)  # the same rows whoever draws them
         limit = np.partition(drawn, self.size)[self.size]
-        ends = np.cumsum([len(piece) for piece in self._pieces])[:-1]
-        kept = np.split(drawn < limit, ends)
+        kept = np.split(drawn < limit, np.cumsum([len(piece) for piece in self._pieces])[:-1])
         self._pieces = [piece[which] for piece, which in zip(self._pieces, kept, strict=True) if which.any()]
         self._held = sum(map(len, self._pieces))
 
@@ -228,8 +225,7 @@ class TrainedRows:
     def as_bytes(self) -> bytes:
         """Return a line of JSON, and the digests."""
         head = {"columns": self.columns, "told": len(self.told), "chance": self.chance, "limit": int(self.limit)}
-        both = np.concatenate([self.told, self.common]).astype("<u8")
-        return json.dumps(head).encode() + b"\n" + both.tobytes()
+        return json.dumps(head).encode() + b"\n" + np.concatenate([self.told, self.common]).astype("<u8").tobytes()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> TrainedRows:

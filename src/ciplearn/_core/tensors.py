@@ -61,9 +61,7 @@ def extremes(tensor: Tensor, name: str) -> tuple[float, float]:  # (n, d)
     low, high = (float(end) for end in torch.aminmax(tensor.detach()))
     if not (math.isfinite(low) and math.isfinite(high)):
         bad = int((~torch.isfinite(tensor.detach())).any(dim=1).sum())
-        raise InputError(
-            f"{name} holds NaN or infinity in {bad} of {tensor.shape[0]} rows; drop or impute those rows first."
-        )
+        raise InputError(f"{name} holds NaN or infinity in {bad} of {tensor.shape[0]} rows; drop or impute those rows.")
     return low, high
 
 
@@ -89,9 +87,7 @@ def same_rows(first: Tensor, first_name: str, second: Tensor, second_name: str) 
 def same_device(first: torch.device, first_name: str, second: torch.device, second_name: str) -> None:
     """Refuse two tensors on different devices."""
     if first != second:
-        raise InputError(
-            f"{first_name} is on {first} but {second_name} is on {second}; move one of them with .to(...)."
-        )
+        raise InputError(f"{first_name} is on {first} but {second_name} is on {second}; move one with .to(...).")
 
 
 def _as_tensor(value: Any, name: str) -> Tensor:
@@ -165,5 +161,4 @@ class Adam(torch.optim.Adam):
             return _STEP(self, closure)
 
 
-# Looked up before torch wraps the class's own once more, for its profiler.
-_STEP = _plain(torch.optim.Adam.step)
+_STEP = _plain(torch.optim.Adam.step)  # looked up before torch wraps the class's own once more, for its profiler

@@ -26,7 +26,6 @@ from ciplearn._core.files import scratch_folder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
 _LARGE = 1 << 20  # smaller pieces are used again at once: a batch is one
 

@@ -168,9 +168,7 @@ def audit(asked: Audit) -> int:
         told, most = asked.predictions is not None, asked.max_effect
         subject = call.subject(source, call.foreign())
         if most is not None and most > 1 and subject.task == CLASSIFICATION:
-            raise InputError(
-                f"--max-effect is of a probability here, which cannot move by {most:g}; pass 0.05 for 5 points."
-            )
+            raise InputError(f"--max-effect is of a probability here, and cannot be {most:g}; pass 0.05 for 5 points.")
         draft = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
         steps = _next_steps(subject, call)
         remedy, steps = _remedy(subject, call, draft, steps) if call.effort.doubt else ("", steps)
@@ -299,9 +297,7 @@ class RowsNoted:
         fresh = fresh[~fresh[ID].isin(self._known)]
         self._known.update(fresh[ID])
         if len(self._known) > _MOST_ROWS:
-            raise InputError(
-                f"The audit asks about more than {_MOST_ROWS} rows; pass fewer --points or --interventions."
-            )
+            raise InputError(f"The audit asks about over {_MOST_ROWS} rows; pass fewer --points or --interventions.")
         self._tables.append(fresh[[ID, *frame.columns]])
         return 0.05 + 0.9 * codes / 2.0**64
 

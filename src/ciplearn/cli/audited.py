@@ -142,9 +142,8 @@ class Audited:
         if self.positive is None or model is None:
             return model
         ask = getattr(model, "predict_proba", model.predict)
-        return self.asked(
-            Foreign(type(model).__name__, ask, getattr(model, "classes_", None), columns_of(model), is_ours=True)
-        )
+        classes = getattr(model, "classes_", None)
+        return self.asked(Foreign(type(model).__name__, ask, classes, columns_of(model), is_ours=True))
 
     def report(
         self,
@@ -182,30 +181,13 @@ class Audited:
         for finding in audited.vcf.doubts:
             note(finding.sentence)
         about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
-        return Report.of(
-            audited,
-            doubts=doubts,
-            groups=groups,
-            unknown=self.unknown,
-            about_rows=f"Audited on: {about}",
-            **how,
-            **self._frontier(audited),
-        )
+        how |= {"groups": groups, "unknown": self.unknown, "about_rows": f"Audited on: {about}"}
+        return Report.of(audited, doubts=doubts, **how, **self._frontier(audited))
 
     def _audited(self, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any) -> Audit:
-        return audit(
-            model,
-            scm,
-            self.rows,
-            # On the graph as it was drawn: an estimated model has its own version of latent nodes.
-            verdict=self.verdict,
-            n_points=size.n_points,
-            n_interventions=size.n_interventions,
-            n_draws=size.n_draws,
-            random_state=seed,
-            inputs=self.inputs,
-            **more,
-        )
+        more |= {name: getattr(size, name) for name in ("n_points", "n_interventions", "n_draws")}
+        # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
+        return audit(model, scm, self.rows, verdict=self.verdict, inputs=self.inputs, random_state=seed, **more)
 
     def strict_end(self, audited: Audit, seed: int) -> Audit | None:
         """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
@@ -256,10 +238,8 @@ class Audited:
         free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or before)
         compared = {} if free is None else {FREE: free}
         if not self.is_ours:
-            ours = {folder.path.name: self.reordered(folder.model)}
-            return ours | compared, {
-                "rule": f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."
-            }
+            rule = f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."
+            return {folder.path.name: self.reordered(folder.model)} | compared, {"rule": rule}
         if folder.comparison is None:
             # Routes were judged by fit; trainings at other gammas are measured here.
             others = {gamma: model for gamma, model in trials.items() if gamma not in (0.0, folder.training["gamma"])}

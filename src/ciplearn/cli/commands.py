@@ -35,9 +35,7 @@ from ciplearn.cli.output import note
 _PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
-
 _TOLERANCE = "10%"  # what may be lost where nothing was said: a tenth of what an unconstrained predictor explains
-
 _choice = of_panel("Route, penalty and gamma", hidden=True)
 _network = of_panel("Network", hidden=True)
 
@@ -116,9 +114,7 @@ class Plan(options.GoalOptions):
         """Return the plan for a table beyond memory, which is trained with a penalty, batch by batch."""
         asked = "route repair" if self.route == REPAIR else self._named
         if asked:
-            raise InputError(
-                f"--{asked} needs a table in memory, got one that streams; pass --tolerance, or fewer rows."
-            )
+            raise InputError(f"--{asked} needs a table in memory, got a stream; pass --tolerance, or fewer rows.")
         return replace(self, tolerance=_TOLERANCE) if self.by_goal else self
 
     @property

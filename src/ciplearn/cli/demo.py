@@ -18,14 +18,9 @@ def demo(asked: Demo) -> None:
     quiet = asked.as_json or not sys.stderr.isatty()
     shown = experiment.run_demo(asked.out, say=(lambda text: None) if asked.as_json else say, verbose=not quiet)
     if asked.as_json:
-        answer = {
-            "sentences": shown.sentences(),
-            "comparison": shown.comparison.to_dict(),
-            "audit": shown.report.audit.to_dict(),
-            "verdict": shown.report.audit.verdict.to_dict(),
-            "truth": shown.truth,
-            "files": [str(path) for path in shown.files],
-        }
+        audit = shown.report.audit
+        answer = {"sentences": shown.sentences(), "comparison": shown.comparison.to_dict(), "audit": audit.to_dict()}
+        answer |= {"verdict": audit.verdict.to_dict(), "truth": shown.truth, "files": list(map(str, shown.files))}
         say_json(answer)
         return
     say("\nWhat was seen")

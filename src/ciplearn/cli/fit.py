@@ -54,9 +54,8 @@ def fit(asked: Fit) -> None:
         if asked.as_json:
             say_json(rows.description())
         return
-    one_after_another = partial(train, model, rows, plan)
     streamed = None if stream is None else partial(train_stream, model, rows, plan, stream, engine)
-    trained = _written(asked, rows, streamed or one_after_another)
+    trained = _written(asked, rows, streamed or partial(train, model, rows, plan))
     if trained.remark and trained.comparison is None:
         note(trained.remark)
     report = _held_out_audit(asked, source) if plan.by_goal and asked.table.is_file() else None

@@ -49,7 +49,6 @@ _ROWS = 8192  # rows that are held in memory as text
 _MOST_ROWS, _MOST_TO_LEARN_FROM = 200_000, 50_000
 
 AnyTable = TableFile | TableFiles  # one file, or many that are one table
-
 LEAST_ROWS = 20
 
 
@@ -79,13 +78,10 @@ class ModelFolder:
             version = training["format"]
             if version == _FORMAT:
                 _check(training, model)
-                held = read_listed(path, _HELD_OUT).decode().split()
-                held_out = np.array(held[1:], dtype=np.int64)
+                held_out = np.array(read_listed(path, _HELD_OUT).decode().split()[1:], dtype=np.int64)
                 trained = TrainedRows.from_bytes(read_listed(path, _TRAINED)) if (path / _TRAINED).exists() else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
-            raise InputError(
-                f"{path / _TRAINING} or {_HELD_OUT} is missing or damaged; write the folder anew with ciplearn fit."
-            ) from error
+            raise InputError(f"{path / _TRAINING} or {_HELD_OUT} is lost or damaged; fit the model anew.") from error
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
@@ -203,8 +199,8 @@ class ModelFolder:
                 some += ", drawn at random," if every.n > len(drawn) else ""
                 return judging, drawn, f"{some} complete rows of {source.path.name}{remark}.", dict(gaps)
         if not seen_in_training or judge.n < LEAST_ROWS:
-            warning = "The training rows themselves: scores and test are too kind. Audit on other rows."
-            return drawn, drawn, warning, dict(gaps)
+            about = "The training rows themselves: scores and test are too kind. Audit on other rows."
+            return drawn, drawn, about, dict(gaps)
         about = f"{judge.n} complete rows of the training table that training never saw."
         return self._as_targets(judge.finalise(), more), drawn, about, dict(gaps_to_judge)
 
@@ -236,9 +232,7 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
             # What imagined their rows is kept once, with the model.
             save_model(model, folder / name, dict(point.measures), counterfactuals=False)
         trials.append({"gamma": point.gamma, "measures": dict(point.measures), "folder": name})
-    result = trained.to_dict()
-    if trained.comparison is None:
-        del result["comparison"]
+    result = {name: value for name, value in trained.to_dict().items() if name != "comparison" or value is not None}
     training = {
         "format": _FORMAT,
         "task": rows.task,

@@ -69,9 +69,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 def _as_typed(value: Any, parameter: Any, key: str, path: Path) -> Any:
     """The value as the command line would have it, so that both are checked by the same rules."""
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, list | dict) for each in value)):
-        raise InputError(
-            f"{path} sets {key!r} to values within values, which no option takes; write a value or a list of names."
-        )
+        raise InputError(f"{path} sets {key!r} to values within values; write one value, or a list of names.")
     if isinstance(value, bool) and not getattr(parameter, "is_flag", False):
         raise InputError(f"{path} sets {key!r} to yes or no, which it does not take; write a value, or text in quotes.")
     if isinstance(value, list):

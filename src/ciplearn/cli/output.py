@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -221,19 +222,16 @@ def progress(what: str, unit: str, total: int | None = None, shown: bool = True)
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lost = error.object[error.start : error.end]
-    return "".join(_IN_ASCII.get(sign, "?") for sign in lost), error.end
+    return "".join(_IN_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def keep_inputs(out: Path, *inputs: Path | None) -> None:
     """Refuse a place to write that is read by the same command, holds what is read, or is a part of it."""
     target = Path(os.path.realpath(out))
     # What exists under a name: itself, or all that it matches as a pattern.
-    for read in (
-        path
-        for given in inputs
-        if given is not None
-        for path in ([given] if given.exists() else map(Path, glob.glob(str(given), recursive=True)))
+    given = [path for path in inputs if path is not None]
+    for read in chain(
+        *([path] if path.exists() else map(Path, glob.glob(str(path), recursive=True)) for path in given)
     ):
         source = Path(os.path.realpath(read))
         if target == source or (target.is_file() and target.samefile(read)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import warnings
 from collections import Counter
@@ -12,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ import torch
 
 from ciplearn._core.columns import in_kinds
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning, optional_module
+from ciplearn._core.files import whole_file
 from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
@@ -31,9 +33,6 @@ from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import COPIED, TableFile
 from ciplearn.sources.table_files import FilePart
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
 
@@ -42,10 +41,7 @@ _NAMED = 5  # labels that training never saw are named up to this number
 # A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
 Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
 
-_PARQUET = (".parquet", ".pq")
-_TABS = (".tsv", ".tab")
-_COMMAS = (".csv", ".txt")
-
+_PARQUET, _TABS, _COMMAS = (".parquet", ".pq"), (".tsv", ".tab"), (".csv", ".txt")
 Examples = Mapping[str, Sequence[Any]]  # values that a column may hold, by its name
 
 
@@ -134,9 +130,7 @@ class _RowAnswers:
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
             if identity is not None and identity not in table.names:
-                raise InputError(
-                    f"The column {identity!r} of --id is not in {file.path}; it has {shortened(table.names)}."
-                )
+                raise InputError(f"Column {identity!r} of --id is not in {file.path}; it has {shortened(table.names)}.")
             for chunk in table.chunks(self.chunk_rows, folder.inputs):
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
@@ -198,10 +192,6 @@ def written_table(out: Path | None, examples: Examples | None = None) -> Iterato
     ``out``: Parquet, tabs or commas by its ending; without an ending, on a device and on standard output, commas.
     ``examples``: of columns whose first rows may hold no value, so that these do not tell what the column holds.
     """
-    import gzip
-
-    from ciplearn._core.files import whole_file
-
     if out is None:
         yield _Text(sys.stdout.buffer, ",")
         return

@@ -69,9 +69,7 @@ class Trained:
 
     model: Any
     models: Mapping[float, CIPEstimator] = field(default_factory=dict)  # by gamma, trained on rows that do not judge
-    trace: Frontier = field(
-        default_factory=lambda: Frontier(())
-    )  # loss, score and penalty of each of them on the rows that judge
+    trace: Frontier = field(default_factory=lambda: Frontier(()))  # measures of each of them on the rows that judge
     remark: str = ""  # what to know about the chosen gamma
     scores: Mapping[str, float] = field(default_factory=dict)  # of the model on held-out rows, unless these are too few
     comparison: Comparison | None = None  # of the routes, where they were compared
@@ -141,8 +139,7 @@ def refuse_untrainable(rows: TrainingTable, plan: Plan) -> None:
     if rows.task == "classification":
         if counts.min() < 2:
             raise InputError(
-                f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group rare labels, or "
-                "pass more rows."
+                f"The outcome {rows.outcome!r} is {counts.idxmin()!r} in a single training row; group them or add rows."
             )
     elif not _NARROWEST <= (span := y.max() - y.min()) <= _WIDEST:
         far = "too far" if span > _WIDEST else "too little"
@@ -290,8 +287,7 @@ def sampled_table(source: TableFiles, request: FitRequest, engine: Engine) -> Tr
             total.merge(sums)
             sizes.append(sums.rows)
             bar.update()
-        kinds = total.finalise()
-        categories = _categories(kinds, request)
+        categories = _categories(total.finalise(), request)
         drawn = RowsDrawn(_ROWS_TO_CHOOSE)
         starts = [sum(sizes[:number]) for number in range(len(sizes))]
         for some in engine.each(partial(_drawn, nodes, tuple(categories)), list(zip(parts, starts, strict=True))):

@@ -35,7 +35,6 @@ from ciplearn.estimators.tables import MISSING_POLICIES
 from ciplearn.sources.table_file import TableFile
 
 TASKS = (CLASSIFICATION, REGRESSION)
-
 _LEAST_ROWS = 10  # to train on, to judge gamma by, and to audit
 _SIGNS_IN_NUMBERS = r"[,'_%$€£\s]"  # thousands, units and blanks, as people and spreadsheets write them
 
@@ -89,8 +88,7 @@ class TrainingTable:
         with source.unchanged():
             identity = source.identity()
             with source.opened(labels=request.categories) as opened:
-                nodes = nodes_in(request, opened.names)
-                cells = opened.read(nodes)
+                cells = opened.read(nodes_in(request, opened.names))
         return cls.understood(cells, opened.names, identity, request)
 
     @classmethod
@@ -107,8 +105,7 @@ class TrainingTable:
         ``names``: all columns of the file, of which ``identity`` tells; ``n_rows``: its rows, where cells are a sample.
         """
         outcome = _outcome(request)
-        confirmed = {outcome} if request.task is not None else set()
-        table = in_their_kinds(cells, request.categories, confirmed, outcome)
+        table = in_their_kinds(cells, request.categories, {outcome} if request.task is not None else set(), outcome)
         named: dict[str, Any] = {role: getattr(request, role) for role in ROLES}
         X = table.drop(columns=outcome)
         roles = settle_roles(X, graph=request.graph, outcome=outcome, **named, independence=None)
@@ -208,9 +205,7 @@ def _outcome(request: FitRequest) -> str:
         raise InputError(f"Fitting needs one outcome, got {', '.join(named) or 'none'}; pass --outcome.")
     outcome = request.graph.known(named, "outcome")[0]
     if outcome not in request.graph.observed:
-        raise GraphError(
-            f"The outcome {outcome!r} is latent in the graph, so there is nothing to train on; name another."
-        )
+        raise GraphError(f"The outcome {outcome!r} is latent in the graph, so there is nothing to learn; name another.")
     return outcome
 
 
@@ -273,8 +268,7 @@ def in_their_kinds(
         if numbers is not None and np.isinf(numbers).any():
             place = int(np.isinf(numbers).to_numpy().argmax())
             raise InputError(
-                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; correct it, or name "
-                "it with --na."
+                f"Column {name!r} holds infinity, {cells[name].iloc[place]!r} in row {place + 1}; mend it, or use --na."
             )
         if numbers is None and name not in categories and name not in confirmed:
             confirm = "--task classification" if name == outcome else f"--categories {name}"

@@ -66,12 +66,8 @@ def workbench(asked: Workbench) -> None:
             desk.tell({"event": "end"})
             super().handle_exit(sig, frame)
 
-    settings = uvicorn.Config(
-        application(desk, secret, host, asked.largest_table * 1_000_000),
-        log_level="warning",
-        timeout_graceful_shutdown=1,
-        server_header=False,
-    )
+    served = application(desk, secret, host, asked.largest_table * 1_000_000)
+    settings = uvicorn.Config(served, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
         # The server knows how to end at a SIGTERM, and nothing of a terminal that is closed.

@@ -25,7 +25,6 @@ from ciplearn.scm import fit_scm
 
 OUTCOME, PROTECTED = "income", ["sex"]
 USUAL, OURS = "trained as usual", "trained with ciplearn"
-
 _AS_SHE_IS, _HAD_SHE_BEEN, _BETWEEN = "#1b7ab8", "#c8553d", "#8a8f98"
 
 

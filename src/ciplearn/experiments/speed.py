@@ -135,12 +135,9 @@ def training_step(
         penalised()
     without, with_penalty = interleaved(plain, penalised, rounds=60, repeats=5)
     kind = "exact" if operator.exact else "low-rank"
-    return Measurement(
-        f"training step, {type(penalty).__name__}, batch {batch}, prepared on {n} rows ({kind})",
-        with_penalty / without,
-        goal,
-        f"{with_penalty * 1e3:.2f} ms against {without * 1e3:.2f} ms",
-    )
+    name = f"training step, {type(penalty).__name__}, batch {batch}, prepared on {n} rows ({kind})"
+    times = f"{with_penalty * 1e3:.2f} ms against {without * 1e3:.2f} ms"
+    return Measurement(name, with_penalty / without, goal, times)
 
 
 def rows_scaling(few: int = 100_000, many: int = 1_000_000) -> Measurement:
@@ -152,12 +149,9 @@ def rows_scaling(few: int = 100_000, many: int = 1_000_000) -> Measurement:
         per_row.append(seconds(lambda right=right, given=given: ResidualHSCIC().prepare(right, given)) / n)  # type: ignore[misc]
     # In bytes on macOS, in kilobytes elsewhere.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e9 if sys.platform == "darwin" else 1e6)
-    return Measurement(
-        f"prepare ResidualHSCIC on {many} rows, per row",
-        per_row[1] / per_row[0],
-        f"≤ 1.3 × that on {few}",
-        f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s, peak memory {peak:.2f} GB",
-    )
+    name = f"prepare ResidualHSCIC on {many} rows, per row"
+    times = f"{per_row[1] * many:.1f} s against {per_row[0] * few:.1f} s, peak memory {peak:.2f} GB"
+    return Measurement(name, per_row[1] / per_row[0], f"≤ 1.3 × that on {few}", times)
 
 
 def measurements(*, large: bool) -> Iterator[Measurement]:

@@ -17,12 +17,9 @@ from ciplearn.evaluation.any_model import Foreign, check_classes, from_onnx
 from ciplearn.evaluation.predictors import Predictor, finite_numbers
 from ciplearn.scm.kinds import Array
 
-# How far probabilities may sum from one, rounded to six digits as some models do.
-_ROUNDING = 1e-4
-
-# Rows by which a model is tried out, and how far answers in single precision may differ with the rows beside them.
-_TRIED = 50
-_SINGLE = 1e-5
+_ROUNDING = 1e-4  # how far probabilities may sum from one, rounded to six digits as some models do
+_TRIED = 50  # rows by which a model is tried out
+_SINGLE = 1e-5  # how far answers in single precision may differ with the rows beside them
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +51,16 @@ class Asked:
             read, foreign = predictor.inputs, cls.restored(model, predictor.inputs, {}, None).foreign
             classes = _classes(model, predictor.method, labels, classifies, foreign.name)
         kinds = {name: table[name].dtype for name in columns if not holds_numbers(table[name])}
-        found = cls(model, foreign, read, kinds, classes)
-        found._tried(table.head(_TRIED))
-        return found
+        asked, rows = cls(model, foreign, read, kinds, classes), table.head(_TRIED)
+        # Some of the rows in another order: a row is predicted alike whichever rows stand beside it.
+        first, second = asked(rows), asked(rows.iloc[::-2])
+        apart = np.abs(first[::-2] - second).max()
+        if apart > _SINGLE * np.abs(first).max():
+            raise InputError(
+                f"{foreign.name} gave two different answers to the same rows, {apart:.3g} apart; pass a model that "
+                "draws nothing when it predicts, and reads a row by itself."
+            )
+        return asked
 
     def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
         """Return numbers: of two labels the probability of the second."""
@@ -87,27 +91,13 @@ class Asked:
         if answer.ndim == 1 and len(classes) == 2:
             return answer[:, None]
         if answer.ndim == 1 or answer.shape[1] != len(classes):
-            raise InputError(
-                f"{name} returned values of shape {answer.shape} for {len(classes)} labels; return one probability per "
-                "label."
-            )
+            raise InputError(f"{name} returned shape {answer.shape} for {len(classes)} labels; return one per label.")
         sums = answer.sum(axis=1)
         if np.abs(sums - 1).max(initial=0) > _ROUNDING:
             raise InputError(
-                f"{name} returned probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g}; they must sum to 1 "
-                "in every row."
+                f"{name} returned probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g}; they must sum to 1."
             )
         return answer[:, 1:] if len(classes) == 2 else answer
-
-    def _tried(self, rows: pd.DataFrame) -> None:
-        # Some of the rows in another order: a row is predicted alike whichever rows stand beside it.
-        first, second = self(rows), self(rows.iloc[::-2])
-        apart = np.abs(first[::-2] - second).max()
-        if apart > _SINGLE * np.abs(first).max():
-            raise InputError(
-                f"{self.foreign.name} gave two different answers to the same rows, {apart:.3g} apart; pass a model "
-                "that draws nothing when it predicts, and reads a row by itself."
-            )
 
 
 def _classes(model: Any, method: str, labels: Array, classifies: bool, name: str) -> Array | None:

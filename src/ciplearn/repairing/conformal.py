@@ -32,8 +32,7 @@ class Conformal:
         known = {bare(label): place for place, label in enumerate(classes)}
         codes = np.array([known.get(bare(label), -1) for label in truth], dtype=int)
         # A label that the model does not know is never in a set.
-        found = np.where(codes < 0, np.inf, 1 - strict[np.arange(len(codes)), np.maximum(codes, 0)])
-        return cls(np.sort(found))
+        return cls(np.sort(np.where(codes < 0, np.inf, 1 - strict[np.arange(len(codes)), np.maximum(codes, 0)])))
 
     def radius(self, coverage: float) -> float:
         """Return the ⌈(n + 1) c⌉-th smallest score; infinity where the rows are too few for so much."""

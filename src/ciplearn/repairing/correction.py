@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,9 @@ _IMAGINED = 160_000
 
 _TREE = {"num_leaves": 15, "max_depth": 5, "learning_rate": 0.3, "lambda_l2": 1.0, "min_data_in_leaf": 20}
 _ALWAYS = {"objective": "none", "verbosity": -1, "deterministic": True, "force_row_wise": True, "seed": 0}
-
-# Decimals that a column's numbers may be rounded to, from millions to millionths.
-_DECIMALS = range(-6, 7)
-
-# Probabilities closer to 0 and 1 than this are not told apart by the trees.
-_EDGE = 1e-4
-
-# Curvature where a score moves nothing.
-_FLAT = 1e-6
+_DECIMALS = range(-6, 7)  # that a column's numbers may be rounded to, from millions to millionths
+_EDGE = 1e-4  # probabilities closer to 0 and 1 than this are not told apart by the trees
+_FLAT = 1e-6  # curvature where a score moves nothing
 
 
 def boosting() -> Any:
@@ -111,14 +106,12 @@ class Correction(Engine):
         lightgbm = boosting()
         problem = _Problem.of(asked, worlds, table, generator)
         data = lightgbm.Dataset(problem.features, init_score=problem.start.ravel(order="F"), free_raw_data=True)
-        q = problem.start.shape[1]
-        booster = lightgbm.Booster({**_ALWAYS, **_TREE, "num_class": q} if q > 1 else {**_ALWAYS, **_TREE}, data)
-        ends: list[int] = []
+        several = {"num_class": problem.start.shape[1]} if problem.start.shape[1] > 1 else {}
+        booster = lightgbm.Booster(_ALWAYS | _TREE | several, data)
         for gamma, trees in zip(_PATH, _TREES, strict=True):
             for _ in range(trees):
                 booster.update(fobj=lambda scores, _, gamma=gamma: problem.slopes(scores, gamma))
-            ends.append(sum(_TREES[: len(ends) + 1]))
-        return cls(asked, problem.encoding, booster, tuple(ends), problem.scale)
+        return cls(asked, problem.encoding, booster, tuple(accumulate(_TREES)), problem.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +165,8 @@ class _Problem:
         target = asked(rows)
         features, start = [encoding.features(rows)], [target]
         for world in range(k):
-            values = (
-                levels.values.iloc[[world]] if levels.listed else law.iloc[generator.integers(len(law), size=len(rows))]
-            )
+            drawn = None if levels.listed else law.iloc[generator.integers(len(law), size=len(rows))]
+            values = levels.values.iloc[[world]] if drawn is None else drawn
             frame = worlds.under(units, worlds.setting(values)).round(decimals)
             features.append(encoding.features(frame))
             start.append(asked(frame))
@@ -182,15 +174,8 @@ class _Problem:
         scale = TreeScale(asked.classes is not None, np.ones_like(spread) if asked.classes is not None else spread)
         shares = levels.shares if levels.listed else np.full(k, 1 / k)
         scores = scale.there(np.concatenate(start))
-        return cls(
-            encoding,
-            np.hstack([np.concatenate(features), scores]),
-            scores,
-            target / scale.spread,
-            shares,
-            units.draws,
-            scale,
-        )
+        read = np.hstack([np.concatenate(features), scores])
+        return cls(encoding, read, scores, target / scale.spread, shares, units.draws, scale)
 
     def slopes(self, scores: Array, gamma: float) -> tuple[Array, Array]:
         """Gradient and curvature of the objective in the scores."""

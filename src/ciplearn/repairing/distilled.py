@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,33 +19,19 @@ if TYPE_CHECKING:
     from ciplearn.repairing.repaired import Repaired
 
 # Rows that teach, and rows that judge; worlds that each teaching row is shown in beside its own.
-_TEACHING = 5000
-_JUDGING = 500
-_WORLDS = 4
+_TEACHING, _JUDGING, _WORLDS = 5000, 500, 4
 
 
 @dataclass(frozen=True, eq=False)
 class Distilled:
-    """A learner that says in one evaluation about what a repaired model says in many.
+    """A learner that says in one evaluation about what a repaired model says in many."""
 
-    Attributes
-    ----------
-    model
-        The trained learner.
-    vcf : float
-        Its own variance of counterfactuals, on rows that did not teach it.
-    left : float
-        That as a share of the original model's.
-    change : float
-        Mean squared distance from what it was taught, on those rows.
-    """
-
-    model: Any
+    model: Any  # trained
     inputs_: tuple[str, ...]
     classes_: Array | None
-    vcf: float = np.nan
-    left: float = np.nan
-    change: float = np.nan
+    vcf: float = np.nan  # its own variance of counterfactuals, on rows that did not teach it
+    left: float = np.nan  # that as a share of the original model's
+    change: float = np.nan  # mean squared distance from what it was taught, on those rows
 
     @classmethod
     def of(cls, repaired: Repaired, learner: Any, rows: pd.DataFrame) -> Distilled:
@@ -71,11 +57,10 @@ class Distilled:
             many = pd.concat([shown] * chances.shape[1], ignore_index=True)
             model.fit(many, labels, sample_weight=chances.T.ravel())
         found = cls(model, worlds.columns, repaired.asked.classes)
-        measured = Curve.of(_OneEvaluation(found, repaired), worlds, judging).table.iloc[-1]
+        vcf = float(Curve.of(_OneEvaluation(found, repaired), worlds, judging).table["vcf"].iloc[-1])
         own = repaired.measured.table["vcf"].iloc[0]
         change = np.square(found.numbers(judging) - repaired.numbers(judging)).sum(axis=1).mean()
-        left = measured["vcf"] / own if own > 0 else 0.0
-        return cls(model, worlds.columns, repaired.asked.classes, float(measured["vcf"]), float(left), float(change))
+        return replace(found, vcf=vcf, left=float(vcf / own) if own > 0 else 0.0, change=float(change))
 
     def numbers(self, X: pd.DataFrame) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""

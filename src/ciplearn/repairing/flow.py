@@ -24,12 +24,8 @@ from ciplearn.repairing.repaired import Repaired
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import StructuralCausalModel, fit_scm
 
-# Rows that a causal model is estimated from.
-_MODEL_ROWS = 50_000
-
-# Rows that strengths are measured on, and that intervals rest on.
-_MEASURED_ROWS = 500
-_CALIBRATION_ROWS = 1000
+_MODEL_ROWS = 50_000  # that a causal model is estimated from
+_MEASURED_ROWS, _CALIBRATION_ROWS = 500, 1000  # that strengths are measured on, and that intervals rest on
 
 
 def repair(
@@ -67,10 +63,6 @@ def repair(
         What the model reads. Default: what it remembers from its fit, or else all but the outcome.
     random_state : int, Generator, RandomState or None
 
-    Returns
-    -------
-    Repaired
-
     Examples
     --------
     >>> from ciplearn import datasets, repair
@@ -83,29 +75,17 @@ def repair(
     >>> women, men = (world.counterfactual(people, {"sex": sex}) for sex in "fm")
     >>> bool(abs(repaired.predict(women) - repaired.predict(men)).max() < 1e-5)
     True
-    >>> repaired.at(strength=0).predict(people).tolist() == model.predict(people[read]).tolist()
-    True
     """
     generator = as_generator(random_state)
     asked, worlds, known = ground(model, table, graph, outcome, protected, scm, inputs, generator)
-    notes = _notes(worlds)
     choice = chosen(asked, worlds, known, generator)
     engine: Engine = Formula(asked, worlds)
     if choice.rests_on == CORRECTION:
         engine = Correction.of(asked, worlds, known, generator)
-    places = np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])
-    measured = Curve.of(engine, worlds, known.iloc[places])
-    notes += (choice.note, *([] if choice.floor is None else [str(choice.floor)]))
+    measured = Curve.of(engine, worlds, known.iloc[np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])])
+    notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
     found = Repaired(
-        asked,
-        worlds,
-        engine,
-        measured,
-        outcome,
-        rests_on=choice.rests_on,
-        floor=choice.floor,
-        notes=notes,
-        table=known,
+        asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes, table=known
     )
     several = asked.classes is None and asked(known.head(1)).shape[1] > 1
     return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
@@ -116,11 +96,8 @@ def _notes(worlds: Worlds) -> tuple[str, ...]:
     who, graph = as_list(worlds.protected), scm.graph
     moved = scm.between(worlds.protected, worlds.inputs)
     if not moved and not set(scm.columns(worlds.protected)) & set(worlds.inputs):
-        return (
-            f"The model reads neither {who} nor anything that {who} acts on, so every strength is the model itself.",
-        )
-    after = set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent)))
-    if set(worlds.inputs) <= after:
+        return (f"The model reads neither {who} nor anything that {who} acts on, so all strengths are the model.",)
+    if set(worlds.inputs) <= set(scm.columns(sorted(graph.descendants(worlds.protected) - graph.latent))):
         return (
             f"Everything that the model reads comes from {who}: what is left of a strict prediction rests on the noise "
             "that the causal model reads off the rows, and on nothing else.",
@@ -145,12 +122,10 @@ def ground(
     if table.empty:
         raise InputError("table has no rows; pass at least 20.")
     if scm is not None and not isinstance(scm, StructuralCausalModel):
-        raise InputTypeError(
-            f"scm must be a StructuralCausalModel, got {type(scm).__name__}; leave it out to have one estimated."
-        )
+        raise InputTypeError(f"scm must be a StructuralCausalModel, got {type(scm).__name__}; leave it out if unknown.")
     if (scm is None or graph is not None) and not isinstance(graph, CausalGraph):
         raise InputTypeError(
-            f"graph must be a CausalGraph, got {type(graph).__name__}; build one with CausalGraph.from_text(...)."
+            f"graph must be a CausalGraph, got {type(graph).__name__}; use CausalGraph.from_text(...)."
         )
     drawn: CausalGraph = graph if graph is not None else scm.graph  # type: ignore[union-attr]
     names = drawn.known_observed(as_names(protected, "protected"), "protected")
@@ -170,8 +145,7 @@ def ground(
         check_cells(known[column])
     ignored = [column for column in table.columns if column not in known.columns]
     asked = Asked.of(model, known, outcome, ignored, inputs)
-    columns = [column for column in known.columns if nodes[column] in names]
-    levels = Levels.of(known[columns], generator)
+    levels = Levels.of(known[[column for column in known.columns if nodes[column] in names]], generator)
     if len(levels) < 2:
         raise InputError(f"{names[0]!r} is the same in all {len(known)} rows; pass rows that show another value, too.")
     if scm is None:

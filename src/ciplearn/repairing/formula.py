@@ -55,8 +55,7 @@ class Parts:
         centre = self.centre(gamma)
         if np.isinf(gamma):
             return centre
-        pull = (gamma / (self.ratio + gamma))[:, None]
-        return np.asarray(self.own + pull * (centre - self.own))
+        return np.asarray(self.own + (gamma / (self.ratio + gamma))[:, None] * (centre - self.own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,21 +100,15 @@ class Formula(Engine):
     def knob(self, rows: pd.DataFrame) -> Parts:
         """Ask about the rows and about each of their worlds."""
         shown = rows[list(self.worlds.columns)]
-        return self._parts(shown, self.worlds.units(shown))
+        return parts_of([self.asked], self.worlds, shown, self.worlds.units(shown))[0]
 
     def under(self, worlds: Worlds, units: Units, settings: Sequence[Mapping[str, Any]]) -> list[Knob]:
         """Where the noise is known, all worlds of a row share what they are mixed from."""
         if worlds is not self.worlds or not units.exact:
             return super().under(worlds, units, settings)
-        parts = self._parts(None, units)
-        found: list[Knob] = []
-        for setting in settings:
-            frame = worlds.under(units, setting)
-            found.append(Parts(self.asked(frame), worlds.ratio(frame), parts.worlds, parts.ratios, parts.shares))
-        return found
-
-    def _parts(self, rows: pd.DataFrame | None, units: Units) -> Parts:
-        return parts_of([self.asked], self.worlds, rows, units)[0]
+        parts = parts_of([self.asked], worlds, None, units)[0]
+        frames = (worlds.under(units, setting) for setting in settings)
+        return [replace(parts, own=self.asked(frame), ratio=worlds.ratio(frame)) for frame in frames]
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,11 +72,8 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
         if isinstance(repaired.engine, Correction):
             trees = repaired.engine
             (fresh / _TREES).write_text(trees.booster.model_to_string(), encoding="utf-8")
-            described["correction"] = {
-                "encoding": to_spec(trees.encoding),
-                "ends": trees.ends,
-                "spread": trees.scale.spread.tolist(),
-            }
+            spread = trees.scale.spread.tolist()
+            described["correction"] = {"encoding": to_spec(trees.encoding), "ends": trees.ends, "spread": spread}
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
         (fresh / DESCRIPTION).write_text(text, encoding="utf-8")
     return target
@@ -105,8 +102,7 @@ def load_repaired(
     >>> model = lambda frame: frame["hours"]
     >>> repaired = repair(model, people, scm=world, outcome="income", protected="sex")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = repaired.save(f"{folder}/repaired")
-    ...     again = load_repaired(f"{folder}/repaired", model=model, scm=world)
+    ...     again = load_repaired(repaired.save(f"{folder}/repaired"), model=model, scm=world)
     >>> again.predict(people).tolist() == repaired.predict(people).tolist()
     True
     """
@@ -234,10 +230,7 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
         return place / _ONNX
     if kept == _BOOSTED:
         return _booster(place, _BOOSTED).predict
-    raise InputError(
-        f"{place} does not hold the model that was repaired, which is no data; pass it as model= "
-        "(--predictor MODULE:NAME)."
-    )
+    raise InputError(f"{place} does not hold the model that was repaired; pass it as model= (--predictor MODULE:NAME).")
 
 
 def _booster(place: Path, name: str) -> Any:
@@ -279,11 +272,9 @@ def _dtype(kind: Any) -> Any:
 
 
 def _read_dtype(said: Any) -> Any:
-    return (
-        pd.CategoricalDtype(said["categories"], said["ordered"])
-        if isinstance(said, dict)
-        else pd.api.types.pandas_dtype(said)
-    )
+    if isinstance(said, dict):
+        return pd.CategoricalDtype(said["categories"], said["ordered"])
+    return pd.api.types.pandas_dtype(said)
 
 
 def _number(value: Any) -> float | None:

@@ -26,16 +26,9 @@ from ciplearn.scm.kinds import Array
 _STEPS = 40
 STRENGTHS = np.array([np.inf if step == _STEPS else (1 - step / _STEPS) ** -2.0 - 1 for step in range(_STEPS + 1)])
 
-# Values of A that stand for its law when VCF is measured.
-_VALUES = 24
-_FEWER_VALUES = 8
-
-# Rows that a model is asked about at most, and rows that are measured at least.
-_ASKED = 200_000
-_FEWEST_ROWS = 60
-
-# Rows by which it is found out whether they determine their noise.
-_TRIED = 50
+_VALUES, _FEWER_VALUES = 24, 8  # of A, which stand for its law when VCF is measured
+_ASKED, _FEWEST_ROWS = 200_000, 60  # rows that a model is asked about at most, and that are measured at least
+_TRIED = 50  # rows by which it is found out whether they determine their noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +57,9 @@ class Curve:
         values = self.table[measure].to_numpy()
         # VCF is a square of what mixes linearly.
         height, bar = (np.sqrt(values), np.sqrt(limit)) if measure in ("vcf", "left") else (values, limit)
-        above = np.flatnonzero(height > bar)
-        if not len(above):
+        last = max(np.flatnonzero(height > bar).tolist(), default=-1)
+        if last < 0:
             return 0.0
-        last = int(above[-1])
         if last == len(height) - 1:
             said = {"effect": "largest effect", "left": "share of VCF that is left"}[measure]
             raise InputError(
@@ -88,12 +80,10 @@ def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFram
     shares_worlds = exact and getattr(engine, "worlds", None) is worlds
     asked = (len(settings) + len(compared)) * (1 if shares_worlds else engine.calls) * (1 if exact else DRAWS)
     rows = rows.iloc[np.linspace(0, len(rows) - 1, min(len(rows), max(_FEWEST_ROWS, _ASKED // asked))).astype(int)]
-    units = worlds.units(rows, alone=True)
-    knobs = engine.under(worlds, units, [*settings, *compared])
+    knobs = engine.under(worlds, worlds.units(rows, alone=True), [*settings, *compared])
     in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
     own = engine.knob(rows)
-    model = own.at(0.0)
-    found = []
+    model, found = own.at(0.0), []
     for gamma in STRENGTHS:
         vcf = _variance(in_worlds, law.shares, gamma)
         effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
@@ -131,12 +121,8 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
 
 FORMULA, CORRECTION, BLIND = "formula", "correction", "blind formula"
 
-# Rows of each half.
-_HALF = 5000
-_LEAST_HALF = 40
-
-# Shares of VCF at which the two are compared.
-_TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)
+_HALF, _LEAST_HALF = 5000, 40  # rows of each half
+_TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)  # shares of VCF at which the two are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +144,7 @@ def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.rand
         return Chosen(FORMULA, None, f"{len(table)} rows are too few to judge by a second causal model.")
     first, second = (replace(worlds, scm=_model_of(worlds, half, generator)) for half in halves)
     engines: dict[str, Engine] = {FORMULA: Formula(asked, first)}
-    if not exact:
-        engines[CORRECTION] = Correction.of(asked, first, halves[0], generator)
+    engines |= {} if exact else {CORRECTION: Correction.of(asked, first, halves[0], generator)}
     curves = {}
     for name, engine in engines.items():
         try:
@@ -175,10 +160,8 @@ def chosen(asked: Asked, worlds: Worlds, table: pd.DataFrame, generator: np.rand
     costs = {name: _cost(curve, spread) for name, curve in curves.items()}
     best = min(costs, key=lambda name: costs[name])
     strict = curves[best].table.iloc[-1]
-    floor = None
-    if worlds.scm.model_based:
-        typical = float(np.sqrt(2 * max(0.0, float(strict["vcf"]))))
-        floor = Floor(typical, math.nan, 2 * len(halves[0]), float(strict["left"]))
+    typical = float(np.sqrt(2 * max(0.0, float(strict["vcf"]))))
+    floor = Floor(typical, math.nan, 2 * len(halves[0]), float(strict["left"])) if worlds.scm.model_based else None
     return Chosen(best, floor, _note(best, curves, exact))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,7 @@ from ciplearn.scm.kinds import Array
 
 # More joint values than these are not listed; of a number so many quantiles stand for all, beside labels so many in all
 # and at least so many of each label, else so many draws.
-_MOST_LISTED = 16
-_QUANTILES = 16
-_BESIDE_LABELS, _OF_EACH_LABEL = 24, 4
-_DRAWN = 48
+_MOST_LISTED, _QUANTILES, _BESIDE_LABELS, _OF_EACH_LABEL, _DRAWN = 16, 16, 24, 4, 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +50,9 @@ class Levels:
         count = _BESIDE_LABELS // len(parts) if labels else _QUANTILES
         number = next(name for name in table.columns if name not in labels)
         steps = (np.arange(count) + 0.5) / count
+        numbers = [part[number].quantile(steps, "nearest").to_numpy() for part in parts]
         drawn = pd.concat(
-            [
-                part.iloc[[0] * count].assign(**{number: part[number].quantile(steps, "nearest").to_numpy()})
-                for part in parts
-            ]
+            [part.iloc[[0] * count].assign(**{number: values}) for part, values in zip(parts, numbers, strict=True)]
         )
         shares = np.repeat([len(part) / len(table) / count for part in parts], count)
         return cls(drawn.reset_index(drop=True), shares, False)
@@ -93,10 +88,7 @@ _SMALLEST, _LARGEST = 1e-4, 1e4
 _KNOTS = np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99])
 
 # Rows whose causes stand for all, the points at which the law of one number is kept, and rows that a classifier reads.
-_CAUSES = 200
-_CAUSES_OF_VECTORS = 60
-_GRID = 200
-_PAIRS = 4000
+_CAUSES, _CAUSES_OF_VECTORS, _GRID, _PAIRS = 200, 60, 200, 4000
 
 _LEVEL, _SEEN = "level of the protected variables", "pair was seen"
 
@@ -147,8 +139,7 @@ class OfLevels(Ratio):
     def __call__(self, table: pd.DataFrame) -> Array:
         """Ask the classifier of levels."""
         codes = self.levels.codes(table)
-        parents = _values(self.model, table, self.model.graph.parents(_LEVEL))
-        known = np.maximum(codes, 0)
+        parents, known = _values(self.model, table, self.model.graph.parents(_LEVEL)), np.maximum(codes, 0)
         logs = np.asarray(self.model.mechanisms[_LEVEL].log_density(parents, known.astype(str).astype(object)))
         # A value that no row had beside any causes has no ratio to speak of: it counts as rare.
         return _within(np.where(codes < 0, -np.inf, logs - np.log(self.levels.shares[known])))
@@ -164,7 +155,7 @@ class OfNumbers(Ratio):
     scm: StructuralCausalModel
     node: str
     causes: pd.DataFrame
-    grid: tuple[Array, Array] | None = field(default=None)
+    grid: tuple[Array, Array] | None = None
 
     @classmethod
     def of(
@@ -177,8 +168,7 @@ class OfNumbers(Ratio):
         if isinstance(scm.kinds[node], Vector):
             return found
         values = table[node].to_numpy(dtype=float)
-        spread = values.std()
-        points = np.linspace(values.min() - spread, values.max() + spread, _GRID)
+        points = np.linspace(values.min() - values.std(), values.max() + values.std(), _GRID)
         return cls(scm, node, found.causes, (points, found._marginal(points)))
 
     @property
@@ -235,9 +225,8 @@ class OfPairs(Ratio):
         """Ask the classifier of pairs."""
         parents = _values(self.model, table, self.model.graph.parents(_SEEN))
         mechanism = self.model.mechanisms[_SEEN]
-        seen, shuffled = (
-            np.asarray(mechanism.log_density(parents, np.full(len(table), label, dtype=object))) for label in ("1", "0")
-        )
+        labels = (np.full(len(table), label, dtype=object) for label in ("1", "0"))
+        seen, shuffled = (np.asarray(mechanism.log_density(parents, each)) for each in labels)
         return _within(seen - shuffled)
 
 
@@ -271,21 +260,15 @@ def density_ratio(
     seed = int(generator.integers(2**31))
     if levels.listed:
         rows = table[columns].assign(**{_LEVEL: levels.codes(table).astype(str)})
-        return OfLevels(
-            levels, fit_scm(CausalGraph.from_edges([(name, _LEVEL) for name in causes]), rows, random_state=seed)
-        )
+        law = CausalGraph.from_edges([(name, _LEVEL) for name in causes])
+        return OfLevels(levels, fit_scm(law, rows, random_state=seed))
     own_law = len(protected) == 1 and set(causes) == set(scm.graph.parents(node))
     if own_law and not isinstance(scm.kinds[node], Categories) and _has_density(scm, node, table):
         return OfNumbers.of(scm, node, table, generator)
-    kept = table.iloc[generator.permutation(len(table))[:_PAIRS]]
-    seen = kept[[*scm.columns(protected), *columns]]
-    shuffled = pd.concat(
-        [
-            seen[scm.columns(protected)].iloc[generator.permutation(len(seen))].reset_index(drop=True),
-            seen[columns].reset_index(drop=True),
-        ],
-        axis=1,
-    )
+    seen = table.iloc[generator.permutation(len(table))[:_PAIRS]].reset_index(drop=True)
+    values, beside = seen[scm.columns(protected)], seen[columns]
+    seen = pd.concat([values, beside], axis=1)
+    shuffled = pd.concat([values.iloc[generator.permutation(len(seen))].reset_index(drop=True), beside], axis=1)
     pairs = pd.concat([seen, shuffled], ignore_index=True)
     pairs[_SEEN] = np.repeat(["1", "0"], len(seen))
     edges = [(name, _SEEN) for name in (*protected, *causes)]
@@ -293,9 +276,8 @@ def density_ratio(
 
 
 def _has_density(scm: StructuralCausalModel, node: str, table: pd.DataFrame) -> bool:
-    head = table.head(2)
-    parents, mechanism = _values(scm, head, scm.graph.parents(node)), scm.mechanisms[node]
-    values = scm.kinds[node].read(head, node)
+    parents, mechanism = _values(scm, table.head(2), scm.graph.parents(node)), scm.mechanisms[node]
+    values = scm.kinds[node].read(table.head(2), node)
     return mechanism.log_density(parents, values) is not None or mechanism.quantiles(parents, _KNOTS) is not None
 
 
@@ -310,8 +292,7 @@ def _normal_between(quantiles: Array, values: Array) -> Array:  # (n, d, knots),
     place = np.clip((quantiles < values[..., None]).sum(axis=2) - 1, 0, len(_KNOTS) - 2)[..., None]
     slope = np.take_along_axis(np.diff(z) / widths, place, axis=2)[..., 0]
     start = np.take_along_axis(quantiles, place, axis=2)[..., 0]
-    logs = norm.logpdf(z[place[..., 0]] + slope * (values - start)) + np.log(slope)
-    return np.asarray(logs.sum(axis=1))
+    return np.asarray((norm.logpdf(z[place[..., 0]] + slope * (values - start)) + np.log(slope)).sum(axis=1))
 
 
 def _within(logs: Array) -> Array:

@@ -52,8 +52,7 @@ class Repaired:
     ----------
     strength : float
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
-    rests_on : str
-        ``"formula"`` or ``"correction"``.
+    rests_on : "formula" or "correction"
     floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
@@ -85,13 +84,7 @@ class Repaired:
     table: pd.DataFrame | None = None
 
     def calibrated(self, rows: pd.DataFrame) -> Self:
-        """Return this predictor with intervals and sets that rest on other rows, on which nothing was trained.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            With the outcome.
-        """
+        """Return this predictor with intervals and sets of other rows, with outcomes, on which nothing was trained."""
         if self.outcome not in checked_table(rows, "rows").columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()
@@ -164,17 +157,15 @@ class Repaired:
         """
         if sum(goal is not None for goal in (strength, max_effect, vcf)) != 1:
             raise InputError("at takes one of strength, max_effect and vcf; name one of them.")
-        if strength is not None:
-            found = (
-                math.inf if isinstance(strength, float) and strength == math.inf else non_negative(strength, "strength")
-            )
-        else:
+        if strength is None:
             curve = self.measured if rows is None else self._measured_on(rows)
             if max_effect is not None:
-                found = curve.strength_for("effect", non_negative(max_effect, "max_effect"))
+                strength = curve.strength_for("effect", non_negative(max_effect, "max_effect"))
             else:
-                found = curve.strength_for("left", share(vcf, "vcf"))
-        return replace(self, strength=found)
+                strength = curve.strength_for("left", share(vcf, "vcf"))
+        elif not (isinstance(strength, float) and strength == math.inf):
+            strength = non_negative(strength, "strength")
+        return replace(self, strength=strength)
 
     def strict(self) -> Self:
         """Return the strictly invariant predictor, E[m | u]."""

@@ -127,8 +127,8 @@ class Worlds:
         for node in self.protected:
             kind = self.scm.kinds[node]
             columns = values[list(kind.columns(node))]
-            array = plain(columns if columns.shape[1] > 1 else columns.iloc[:, 0], kind)
-            array = np.asarray(array, dtype=float) if columns.shape[1] > 1 else array
+            vector = columns.shape[1] > 1
+            array = np.asarray(plain(columns, kind), dtype=float) if vector else plain(columns.iloc[:, 0], kind)
             found[node] = array[0] if len(values) == 1 else array
         return found
 
@@ -282,8 +282,7 @@ class RowNoise(np.random.Generator):
         n = len(self._rows)
         if not shape or not n or shape[0] % n:
             return law(*parameters, size=size)
-        each = shape[0] // n
-        table: Array = law(*parameters, size=(_PLACES, each, *shape[1:]))
+        table: Array = law(*parameters, size=(_PLACES, shape[0] // n, *shape[1:]))
         return table[self._rows].reshape(shape)
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from ciplearn._core.errors import CiplearnError
@@ -28,15 +29,13 @@ class Unconstrained(Route):
 
     def families(self, walk: Walk) -> Iterator[Family]:
         """Yield one predictor per learner."""
-        alone = len(walk.part.learners) == 1
         for learner in walk.part.learners:
-            name = FREE if alone else f"{FREE} {learner}"
-            make = self._maker(learner)
-            yield Family.of([Candidate(name, FREE, self.rests_on, make(walk.part), make, learner)], _columns(walk))
+            name = FREE if len(walk.part.learners) == 1 else f"{FREE} {learner}"
+            one = Candidate(
+                name, FREE, self.rests_on, walk.part.base(learner), partial(Part.base, learner=learner), learner
+            )
+            yield Family.of([one], walk.part.problem.X.columns)
             walk.step(1)
-
-    def _maker(self, learner: str) -> Callable[[Part], Any]:
-        return lambda part: part.base(learner)
 
 
 @dataclass(frozen=True)
@@ -54,33 +53,25 @@ class Baselines(Route):
     def families(self, walk: Walk) -> Iterator[Family]:
         """Yield each that this graph allows."""
         for name, (_, _, rests_on) in _BASELINES.items():
-            make = self._maker(name)
+            make = partial(_baseline, name)
             try:
                 one = Candidate(name, BASELINE, rests_on, make(walk.part), make)
-                yield Family.of([one], _columns(walk))
+                yield Family.of([one], walk.part.problem.X.columns)
             except CiplearnError as refusal:
                 walk.refused[name] = f"{name} is not offered: {refusal}"
             walk.step(1)
 
-    def _maker(self, name: str) -> Callable[[Part], Any]:
-        kind, settings, _ = _BASELINES[name]
 
-        def make(part: Part) -> Any:
-            problem = part.problem
-            alike = {setting: getattr(part.network, setting) for setting in ("missing", *NETWORK_KEYWORDS)}
-            return kind(
-                graph=problem.graph,
-                outcome=problem.outcome,
-                protected=list(problem.roles.protected),
-                inputs=list(problem.inputs),
-                task=problem.task,
-                random_state=part.seed,
-                **alike,
-                **settings,
-            ).fit(problem.X, problem.y)
-
-        return make
-
-
-def _columns(walk: Walk) -> list[str]:
-    return list(walk.part.problem.X.columns)
+def _baseline(name: str, part: Part) -> Any:
+    kind, settings, _ = _BASELINES[name]
+    problem = part.problem
+    return kind(
+        graph=problem.graph,
+        outcome=problem.outcome,
+        protected=list(problem.roles.protected),
+        inputs=list(problem.inputs),
+        task=problem.task,
+        random_state=part.seed,
+        **{setting: getattr(part.network, setting) for setting in ("missing", *NETWORK_KEYWORDS)},
+        **settings,
+    ).fit(problem.X, problem.y)

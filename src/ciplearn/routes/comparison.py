@@ -47,8 +47,7 @@ ROUTES: dict[str, type[Route]] = {
 # What the paper's tolerance chooses among: trained penalties, and what they have to be better than.
 TRAINED_ROUTES = ("independence", "counterfactual", "line", "left-out")
 
-# With few rows every row judges in its turn; a causal model of fewer than a third of them says little.
-_FOLDS = 3
+_FOLDS = 3  # with few rows every row judges in its turn; a causal model of fewer than a third of them says little
 
 
 def how_made(route: str, **model: Any) -> str:
@@ -71,34 +70,26 @@ class Comparison:
     models : mapping from name to model
         As trained on the rows that do not judge, of several folds the last; with folds, the chosen model and the
         unconstrained one are trained on all rows.
-    chosen : str
-        The name of the candidate to take.
-    reason : str
-        Why, in one sentence.
+    chosen, reason : str
+        The name of the candidate to take, and why, in one sentence.
     notes : tuple of str
         Routes that could not be taken, and why; what the causal model misfits; what else to know.
-    scm : EstimatedModel or None
-        The causal model of training rows.
-    judge : EstimatedModel or None
-        What VCF was measured under.
+    scm, judge : EstimatedModel or None
+        The causal model of training rows, and what VCF was measured under.
     met : bool
         Whether what was taken keeps to the goal.
     free : str
         The name of the best predictor without a constraint.
     rows : int
-        How many rows were compared on.
     limit : float, optional
         How far a prediction may move, in the outcome's unit; an audit of what was taken asks for the same.
 
     Examples
     --------
-    >>> from ciplearn import CIPRegressor, compare_routes, datasets
-    >>> world = datasets.first_synthetic()
-    >>> table = world.sample(200, random_state=0)
-    >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
-    >>> found = compare_routes(model, table.drop(columns="Y"), table["Y"], gammas=(1,), shares=(0.2,), baselines=False)
-    >>> found.chosen in found.models
-    True
+    >>> import pandas as pd
+    >>> from ciplearn.routes import Comparison
+    >>> Comparison(pd.DataFrame({"name": ["line"]}), {"line": "a model"}, "line", "Taken: line.").model
+    'a model'
     """
 
     table: pd.DataFrame
@@ -138,10 +129,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON-ready data, without the models."""
-        told = {"chosen": self.chosen, "reason": self.reason, "notes": list(self.notes), "met": self.met}
+        told = {name: getattr(self, name) for name in ("chosen", "reason", "notes", "met", "free", "rows", "limit")}
         # An infinite strength has no place in JSON; ``strict`` says it.
-        candidates = as_data(self.table.replace({np.inf: np.nan}))
-        return {**told, "free": self.free, "rows": self.rows, "limit": self.limit, "candidates": candidates}
+        return {**told, "notes": list(self.notes), "candidates": as_data(self.table.replace({np.inf: np.nan}))}
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Self:
@@ -175,10 +165,9 @@ def compare_routes(
     estimator : CIPRegressor or CIPClassifier
         With a graph and its roles; gamma and counterfactuals are replaced.
     X, y
-        The rows, as `fit` of the estimator takes them.
     tolerance : float or Goal
-        The share of what the unconstrained predictor explains that may be lost, see `GammaSearch`; or another goal,
-        such as ``WithinLimits()``.
+        The share of what the unconstrained predictor explains that may be lost, see `GammaSearch`; or a goal such as
+        ``WithinLimits()``.
     scoring : "loss", "auc", "score" or "balanced_accuracy", optional
         What a tolerance is about.
     routes : iterable of str
@@ -198,21 +187,15 @@ def compare_routes(
     random_state : int, Generator, RandomState or None
     verbose : bool or progress bar
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> from ciplearn import CIPRegressor, compare_routes, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(200, random_state=0)
     >>> model = CIPRegressor(graph=world.graph, outcome="Y", protected=["A"], epochs=3, random_state=0)
-    >>> found = compare_routes(
-    ...     model, table.drop(columns="Y"), table["Y"], tolerance=0.9, gammas=(1,), shares=(0.2,), baselines=False
-    ... )
-    >>> {"unconstrained", "independence, gamma 1", "line, 20% of VCF kept"} <= set(found.table["name"])
-    True
+    >>> X, y = table.drop(columns="Y"), table["Y"]
+    >>> compare_routes(model, X, y, 0.9, routes=["line"], shares=(0.2,), baselines=False).table["name"].tolist()
+    ['unconstrained', 'line, 20% of VCF kept']
     """
     named = tuple(one_of(route, "A route", ROUTES) for route in several(routes, "routes"))
     if not named:
@@ -233,10 +216,8 @@ def compare_routes(
     made = [ROUTES[name].at(gammas, shares) for name in named]
     if idle := [route.name for route in made if not route.trainings(1)]:
         raise InputError(f"The {idle[0]} route has nothing to try; pass at least one of gammas and one of shares.")
-    beside = [Baselines()] if baselines else []
-    return compared(
-        problem, estimator, learners or {"network": None}, [*made, *beside], goal, splits, seed=seed, verbose=verbose
-    )
+    made += [Baselines()] if baselines else []
+    return compared(problem, estimator, learners or {"network": None}, made, goal, splits, seed=seed, verbose=verbose)
 
 
 def compared(
@@ -253,24 +234,13 @@ def compared(
 ) -> Comparison:
     """Follow routes on each split, measure every candidate alike, and let a goal pick.
 
-    Parameters
-    ----------
-    problem : Problem
-    network : CIPEstimator
-        Not yet fitted.
-    learners, routes, goal
-        See `compare_routes`.
-    splits : sequence of (rows to train on, rows that judge)
-        Positions. Two halves that judge each other share their causal models.
-    audited : int, optional
-        How many rows an audit will have; a quarter of the table by default.
-    seed : int
-    verbose : bool or progress bar
+    ``network``: not yet fitted. ``splits``: positions of rows to train on, and of rows that judge; two halves that
+    judge each other share their causal models. ``audited``: how many rows an audit will have; a quarter of the table
+    by default.
     """
     run = Run(problem, network, learners, [Unconstrained(), *routes], goal, seed, verbose, len(splits))
-    with warnings.catch_warnings():
-        # A level that only the rows that judge show is nothing to tell: it is in the table.
-        warnings.simplefilter("ignore", UnseenLevelsWarning)
+    # A level that only the rows that judge show is nothing to tell: it is in the table.
+    with warnings.catch_warnings(action="ignore", category=UnseenLevelsWarning):
         parts = [run.on(train, judge) for train, judge in splits]
     names = [name for name in parts[-1] if all(name in part for part in parts)]
     field = run.field({name: Measured.joined([part[name] for part in parts]) for name in names}, audited)
@@ -284,15 +254,7 @@ def compared(
     first = ["name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative"]
     last = ["strict", "allowed", "keeps", "shrinks", "rests_on"]
     middle = [name for name in field.table.columns if name not in (*first, *last)]
-    return Comparison(
-        field.table[[*first, *middle, *last]].reset_index(drop=True),
-        models,
-        choice.name,
-        choice.reason,
-        (*run.refusals(), *run.notes, *choice.notes),
-        *run.causal_models(),
-        choice.met,
-        field.free,
-        len(problem.table),
-        run.limit,
-    )
+    table = field.table[[*first, *middle, *last]].reset_index(drop=True)
+    notes = (*run.refusals(), *run.notes, *choice.notes)
+    about: dict[str, Any] = {"met": choice.met, "free": field.free, "rows": len(problem.table), "limit": run.limit}
+    return Comparison(table, models, choice.name, choice.reason, notes, *run.causal_models(), **about)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ciplearn.estimators.preparation import COUNTERFACTUAL
+from ciplearn.routes.judging import MOST_TIES
 from ciplearn.routes.route import Family, Route, Walk, along_gammas
 from ciplearn.scm import EstimatedModel
-
-# Models with another mechanism, where data cannot tell which is right.
-_MOST_TIES = 2
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def trusted_models(walk: Walk, scm: EstimatedModel, route: str, called: str) -> 
     if beyond:
         walk.refused[route] = f"{called} is not offered: {beyond[0].ambiguity}"
         return []
-    ties = scm.ties(matters)[:_MOST_TIES]
+    ties = scm.ties(matters)[:MOST_TIES]
     if ties:
         walk.notes.append(f"{open_about[0].ambiguity} {called} is trained and judged against the worst of both.")
     walk.notes.extend(finding.sentence for finding in scm.misfits if finding.node in matters)

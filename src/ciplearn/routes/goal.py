@@ -22,20 +22,13 @@ from ciplearn.evaluation.scores import NORMAL_ERRORS, Unit, percent, wilson
 from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.route import BASELINE, FREE
 
-# At this strength a twentieth of an effect is left where the protected variables have no causes.
-_NEARLY_STRICT = 19.0
-
-# Candidates that vary by at most so much more than the least of them are not told apart.
-_AS_LITTLE = 1.25
-
-# Below this share of the limit, an average effect is next to none.
-_HARDLY = 0.25
+_NEARLY_STRICT = 19.0  # a twentieth of an effect is left where the protected variables have no causes
+_AS_LITTLE = 1.25  # candidates that vary by at most so much more than the least of them are not told apart
+_HARDLY = 0.25  # below this share of the limit, an average effect is next to none
+_SURE = 1.2816  # one-sided: nine audits in ten of what is taken keep to the limits
 
 # Two halves that judge each other err in opposite directions, so that the variance between them is twice a square.
 _OF_AN_AUDIT = 5 / 8
-
-# One-sided: nine audits in ten of what is taken keep to the limits.
-_SURE = 1.2816
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +54,7 @@ class Field:
         """Return where an audit's intervals will end, nine times in ten: of the largest effect, and of rows moved."""
         pairs = self.measured[name].pairs
         if not pairs:
-            typical = math.sqrt(2 * max(self.measured[name].vcf, 0.0))
-            return typical, math.nan
+            return math.sqrt(2 * max(self.measured[name].vcf, 0.0)), math.nan
         floors = [one.deviation for one in self.measured[self.strict(name)].pairs]
         ends = [self._ends(pair, floor) for pair, floor in zip(pairs, floors, strict=True)]
         return max(effect for effect, _ in ends), max(moved for _, moved in ends)
@@ -84,8 +76,7 @@ class Field:
         # One difference says little, so half of what single rows disagree by is taken at least.
         disagreement = max(_OF_AN_AUDIT * pair.between, (floor / 2) ** 2)
         effect = abs(pair.effect) + _SURE * math.sqrt(own**2 + theirs**2 + disagreement) + NORMAL_ERRORS * theirs
-        shifted = (np.abs(pair.each) + _SURE * math.sqrt(disagreement) > self.limit).mean()
-        moved = max(pair.moved, float(shifted))
+        moved = max(pair.moved, float((np.abs(pair.each) + _SURE * math.sqrt(disagreement) > self.limit).mean()))
         chance = math.sqrt(moved * (1 - moved) * (1 / pair.rows + 1 / self.audited))
         return effect, wilson(min(1.0, moved + _SURE * chance), self.audited)[1]
 
@@ -134,10 +125,6 @@ class Goal(ABC):
 class WithinLimits(Goal):
     """The least loss among predictors that an audit will pass.
 
-    Attributes
-    ----------
-    limits : Limits
-
     Examples
     --------
     >>> from ciplearn.evaluation import Limits
@@ -169,30 +156,23 @@ class WithinLimits(Goal):
         meeting = useful[useful["allowed"]]
         if len(meeting):
             name = _strictest(field, meeting)
-            return Choice(
-                name, True, f"Meets the limits{_how_far(field, name)}; {_price(field, name)}.", _half(field, name)
-            )
+            reason = f"Meets the limits{_how_far(field, name)}; {_price(field, name)}."
+            return Choice(name, True, reason, _half(field, name))
         if useful.empty:
             name = str(table["loss"].idxmin())
             return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
         excess = pd.Series({name: _excess(field, name, self.limits) for name in useful.index})
         name = _at_the_floor(field, useful) or str(excess.idxmin())
+        cost = f"{_how_far(field, name)}; {_price(field, name)}."
         if table["allowed"].any():
-            return Choice(
-                name,
-                False,
-                f"Only predictors that are of no use meet the limits; the nearest useful one is taken"
-                f"{_how_far(field, name)}; {_price(field, name)}.",
-            )
+            reason = "Only predictors that are of no use meet the limits; the nearest useful one is taken"
+            return Choice(name, False, reason + cost)
         effect, _ = field.ends(field.strict(name))
-        return Choice(
-            name,
-            False,
-            f"These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
-            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}"
-            f"{_how_far(field, name)}; {_price(field, name)}.",
-            _half(field, name),
+        reason = (
+            "These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
+            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}{cost}"
         )
+        return Choice(name, False, reason, _half(field, name))
 
 
 @dataclass(frozen=True)
@@ -224,9 +204,8 @@ class ShareOfVCF(Goal):
         name = str(meeting["loss"].idxmin() if len(meeting) else table["vcf"].idxmin())
         left = table.loc[name, "vcf"] / field.table.loc[field.free, "vcf"]
         said = "Keeps" if len(meeting) else f"No candidate keeps as little as {percent(self.share)}; the nearest keeps"
-        return Choice(
-            name, bool(len(meeting)), f"{said} {percent(left)} of VCF; {_price(field, name)}.", _half(field, name)
-        )
+        reason = f"{said} {percent(left)} of VCF; {_price(field, name)}."
+        return Choice(name, bool(len(meeting)), reason, _half(field, name))
 
 
 @dataclass(frozen=True)
@@ -241,11 +220,8 @@ class Strict(Goal):
     >>> world = datasets.applicants()
     >>> people = world.sample(400, random_state=0)
     >>> model = CIPRegressor(graph=world.graph, outcome="income", protected=["sex"], random_state=0)
-    >>> rows, only = people.drop(columns="income"), {"linear": Linear()}
-    >>> found = compare_routes(
-    ...     model, rows, people["income"], Strict(), routes=["repair"], learners=only, baselines=False, cv=2
-    ... )
-    >>> found.chosen
+    >>> more = {"routes": ["repair"], "learners": {"linear": Linear()}, "baselines": False, "cv": 2}
+    >>> compare_routes(model, people.drop(columns="income"), people["income"], Strict(), **more).chosen
     'linear, repaired at full strength'
     """
 
@@ -270,12 +246,11 @@ def _unjudged(field: Field) -> Choice:
     table = _takeable(field)
     name = str(table["loss"].idxmin()) if len(table) else field.free
     said = "its predictions may still follow" if len(table) else "nothing keeps its predictions from following"
-    return Choice(
-        name,
-        False,
+    reason = (
         f"No route to the goal could be judged, so nothing is shown. Taken: {name}; {said} the protected variables, "
-        f"and {_price(field, name)}. With --tolerance routes that rest on the graph alone are tried.",
+        f"and {_price(field, name)}. With --tolerance routes that rest on the graph alone are tried."
     )
+    return Choice(name, False, reason)
 
 
 def explained(judged: Judged) -> float:
@@ -292,10 +267,9 @@ def _takeable(field: Field) -> pd.DataFrame:
 
 def _excess(field: Field, name: str, limits: Limits) -> float:
     """How far the bounds of a candidate reach, as a multiple of the limits."""
-    effect, moved = field.ends(name)
+    (effect, moved), vcf = field.ends(name), field.measured[name].vcf
     parts = [_ratio(effect, field.limit)]
     parts += [] if math.isnan(moved) else [_ratio(moved, limits.moved_rows)]
-    vcf = field.measured[name].vcf
     parts += [] if limits.max_vcf is None else [_ratio(vcf, limits.max_vcf)]
     return math.inf if math.isnan(vcf) else max(parts)
 
@@ -316,8 +290,7 @@ def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
     """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
     near = useful[useful["strength"] >= _NEARLY_STRICT]
     # A simpler predictor that varies as little, and hardly on average, is worth more than strength.
-    plain = useful[useful["strength"].isna() & (useful["effect"].abs() <= _HARDLY * field.limit)]
-    least = pd.concat([near, plain])
+    least = pd.concat([near, useful[useful["strength"].isna() & (useful["effect"].abs() <= _HARDLY * field.limit)]])
     # Predictors whose typical difference √(2 VCF) is within the limit are not told apart by how much they vary.
     least = least[least["vcf"] <= max(_AS_LITTLE * near["vcf"].min(), field.limit**2 / 2)]
     return str(least["loss"].idxmin()) if len(least) else None
@@ -353,7 +326,6 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
         return ()
     least = min(cheaper, key=lambda other: field.measured[other].vcf)
     pair = field.worst(least)
-    left = field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)
+    left = percent(min(1.0, field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)))
     moves = "" if pair is None else f", and a largest effect of {field.unit.amount(abs(pair.effect))}"
-    follow = "how far predictions follow what is protected (VCF)"
-    return (f"Half of that price would leave {percent(min(1.0, left))} of {follow}{moves}.",)
+    return (f"Half of that price would leave {left} of how far predictions follow what is protected (VCF){moves}.",)

@@ -28,8 +28,7 @@ _DRAWS = 4
 _OF_VCF, _BESIDE_EFFECTS = (400, 24), (120, 6)
 _POINTS = 250
 
-# Models with another mechanism, where data cannot tell which is right.
-_MOST_TIES = 2
+MOST_TIES = 2  # models with another mechanism, where data cannot tell which is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,50 +106,35 @@ class Judge:
         scm, problem = self.part.scm, self.part.problem
         if any(family.complete for family in families):
             problem = replace(problem, table=problem.complete)
-        answers = {str(place): family.along(problem.X) for place, family in enumerate(families)}
-        judged = {
-            one.name: _judged(problem, one.model, answers[str(place)][:, number])
-            for place, family in enumerate(families)
-            for number, one in enumerate(family.candidates)
-        }
-        vcf = dict.fromkeys(judged, math.nan)
-        pairs: dict[str, tuple[PairEffect, ...]] = dict.fromkeys(judged, ())
-        relative = dict(vcf)
-        if scm is not None:
-            asked = {str(place): family.flat for place, family in enumerate(families)}
-            reads = list(dict.fromkeys(name for family in families for name in family.reads))
-            spread = self._spread(scm, asked, reads)
-            effects = {} if self.moved_by is None else self._effects(scm, asked, reads)
-            for place, family in enumerate(families):
-                of_each = answers[str(place)]
-                q = of_each.shape[2]
-                for number, one in enumerate(family.candidates):
-                    own = slice(number * q, (number + 1) * q)
-                    vcf[one.name] = max(0.0, float(spread[str(place)][own].sum()))
-                    variance = float(of_each[:, number].var(axis=0, ddof=1).sum())
-                    relative[one.name] = vcf[one.name] / variance if variance > 0 else math.nan
-                    # Each output by itself: parts are joined, and probabilities of two labels move against each other.
-                    pairs[one.name] = tuple(each for pair in effects.get(str(place), ()) for each in pair[own])
-        return {name: Measured(judged[name], vcf[name], relative[name], pairs[name]) for name in judged}
+        asked = {str(place): family.flat for place, family in enumerate(families)}
+        reads = list(dict.fromkeys(name for family in families for name in family.reads))
+        spread = {} if scm is None else self._spread(scm, asked, reads)
+        effects = {} if scm is None or self.moved_by is None else self._effects(scm, asked, reads)
+        measured = {}
+        for place, family in enumerate(families):
+            answers = family.along(problem.X)
+            q = answers.shape[2]
+            for number, one in enumerate(family.candidates):
+                own = slice(number * q, (number + 1) * q)
+                vcf = max(0.0, float(spread[str(place)][own].sum())) if spread else math.nan
+                variance = float(answers[:, number].var(axis=0, ddof=1).sum())
+                relative = vcf / variance if variance > 0 else math.nan
+                # Each output by itself: parts are joined, and probabilities of two labels move against each other.
+                pairs = tuple(each for pair in effects.get(str(place), ()) for each in pair[own])
+                measured[one.name] = Measured(_judged(problem, one.model, answers[:, number]), vcf, relative, pairs)
+        return measured
 
     def _spread(self, scm: EstimatedModel, asked: Mapping[str, Any], reads: list[str]) -> dict[str, Array]:
         """VCF by output; where data leave open which mechanism is right, the larger counts."""
         problem, table = self.part.problem, self.part.problem.complete
         spread: dict[str, Array] = {}
         points, interventions = _OF_VCF if self.moved_by is None else _BESIDE_EFFECTS
-        ties = scm.ties(self.part.nodes_that_matter(scm))[:_MOST_TIES] if self.moved_by is None else []
+        ties = scm.ties(self.part.nodes_that_matter(scm))[:MOST_TIES] if self.moved_by is None else []
         for model in (scm, *ties):
+            size = (min(points, len(table)), interventions, self.part.seed)
+            how: dict[str, Any] = {"context": known_by(problem.verdict, model, table), "inputs": reads}
             measured = variance_of_counterfactuals(
-                dict(asked),
-                model,
-                table,
-                problem.protected,
-                min(points, len(table)),
-                interventions,
-                self.part.seed,
-                context=known_by(problem.verdict, model, table),
-                inputs=reads,
-                n_draws=_DRAWS,
+                dict(asked), model, table, problem.protected, *size, n_draws=_DRAWS, **how
             )
             for name, result in measured.items():
                 each = np.array(list(result.per_output.values()))
@@ -166,8 +150,7 @@ class Judge:
             # The same seed: every change is about the same rows.
             generator = np.random.default_rng(self.part.seed)
             points = Points.of(scm, rows, changed, reads, generator, n_points=_POINTS, n_draws=_DRAWS)
-            compared = points.compared(predictors, settings, pairs, {}, self.moved_by or 0.0)
-            for name, per_pair in compared.items():
+            for name, per_pair in points.compared(predictors, settings, pairs, {}, self.moved_by or 0.0).items():
                 effects[name] += [
                     [_pair_effect(settings[i], settings[j], output) for output in outputs]
                     for (i, j), outputs in zip(pairs, per_pair, strict=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from ciplearn.estimators.preparation import LINE
@@ -35,14 +36,12 @@ class LineRoute(Route):
         """Yield the line between two networks at each share."""
         candidates = []
         for share in self.shares:
-            name, make = f"line, {100 * share:.4g}% of VCF kept", self._maker(share)
+            name, make = f"line, {100 * share:.4g}% of VCF kept", partial(self._trained, share)
             candidates.append(Candidate(name, self.name, self.rests_on, make(walk.part), make, share=float(share)))
             walk.step(1)
         yield Family.of(candidates, walk.part.problem.X.columns)
 
-    def _maker(self, share: float) -> Callable[[Part], Any]:
-        return lambda part: self._line(part)[self.shares.index(share)]
-
-    def _line(self, part: Part) -> Any:
-        """Two trainings give the whole line."""
-        return part.once("line", lambda: part.prepared(penalised=False).line(part.base("network"), list(self.shares)))
+    def _trained(self, share: float, part: Part) -> Any:
+        # Two trainings give the whole line.
+        line = part.once("line", lambda: part.prepared(penalised=False).line(part.base("network"), list(self.shares)))
+        return line[self.shares.index(share)]

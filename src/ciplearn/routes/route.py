@@ -6,8 +6,8 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from ciplearn.evaluation.predictors import Predictor
 from ciplearn.scm import EstimatedModel, fit_scm
 
 Array = np.ndarray[Any, Any]
+Made = TypeVar("Made")
 
 # What a predictor without a constraint, and one that is only shown, are called.
 FREE, BASELINE = "unconstrained", "baseline"
@@ -62,19 +63,14 @@ class Family:
         """Return candidates that are asked one after the other."""
         asked = [Predictor.of(one.model, list(columns), None, None) for one in candidates]
         reads = tuple(dict.fromkeys(name for predictor in asked for name in predictor.inputs))
-
-        def along(frame: pd.DataFrame) -> Array:
-            return np.stack([predictor(frame) for predictor in asked], axis=1)
-
-        return cls(tuple(candidates), reads, along)
+        return cls(tuple(candidates), reads, lambda frame: np.stack([one(frame) for one in asked], axis=1))
 
     def flat(self, frame: pd.DataFrame) -> Array:  # (n, candidates q)
         """Return the answers of all candidates side by side."""
         return self.along(frame).reshape(len(frame), -1)
 
 
-# Mechanisms are told apart well enough by so many rows, and many times as many take minutes.
-_ROWS_OF_A_MODEL = 10_000
+_ROWS_OF_A_MODEL = 10_000  # by which mechanisms are told apart well enough; many times as many take minutes
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +84,12 @@ class Part:
     kinds: Mapping[str, Any] = field(default_factory=dict)  # of labels, also of those that only other rows show
     _made: dict[str, Any] = field(default_factory=dict)
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """Return what was made under a key, or make it."""
         if str(key) not in self._made:
             self._made[str(key)] = make()
-        return self._made[str(key)]
+        made: Made = self._made[str(key)]
+        return made
 
     @cached_property
     def _estimate(self) -> tuple[EstimatedModel | None, str]:
@@ -123,13 +120,11 @@ class Part:
 
         def make() -> Prepared:
             network = clone(self.network).set_params(random_state=self.seed, on_violation="warn", **settings)
-            with warnings.catch_warnings():
-                # A graph that does not certify the statement leaves other routes open, and a note says so.
-                warnings.simplefilter("ignore", NotCertifiedWarning)
+            # A graph that does not certify the statement leaves other routes open, and a note says so.
+            with warnings.catch_warnings(action="ignore", category=NotCertifiedWarning):
                 return prepare(network, self.problem.X, self.problem.y, penalised=penalised)
 
-        prepared: Prepared = self.once(("prepared", penalised, sorted(settings.items(), key=str)), make)
-        return prepared
+        return self.once(("prepared", penalised, sorted(settings.items(), key=str)), make)
 
     def base(self, learner: str, inputs: Sequence[str] | None = None) -> Any:
         """Return a predictor without a constraint, trained once."""
@@ -154,21 +149,11 @@ class Walk:
 
 
 class Route(ABC):
-    """One way to an invariant predictor.
+    """One way to an invariant predictor."""
 
-    Attributes
-    ----------
-    name : str
-        As it is called in options and results.
-    rests_on : str
-        What has to be right for it to work.
-    how : str
-        How a model of this route came about, in a sentence; ``{gamma}``, ``{penalty}`` and ``{strength}`` stand for
-        those of the model.
-    """
-
-    name: ClassVar[str]
-    rests_on: ClassVar[str]
+    name: ClassVar[str]  # as it is called in options and results
+    rests_on: ClassVar[str]  # what has to be right for it to work
+    # How a model came about, in a sentence; {gamma}, {penalty} and {strength} stand for those of the model.
     how: ClassVar[str]
 
     @classmethod
@@ -193,12 +178,12 @@ class Route(ABC):
 def along_gammas(route: Route, walk: Walk, name: str, gammas: tuple[float, ...], **settings: Any) -> Family:
     """Train networks from weak to strong penalties, as far as it is worth it."""
 
-    def maker(gamma: float) -> Callable[[Part], Any]:
-        return lambda part: route.trained(part.prepared(**settings).trained(gamma))
+    def trained(gamma: float, part: Part) -> Any:
+        return route.trained(part.prepared(**settings).trained(gamma))
 
     candidates: list[Candidate] = []
     for place, gamma in enumerate(sorted(gammas)):
-        make = maker(gamma)
+        make = partial(trained, gamma)
         one = Candidate(f"{name}, gamma {gamma:g}", route.name, route.rests_on, make(walk.part), make, gamma=gamma)
         candidates.append(one)
         walk.step(1)

@@ -26,8 +26,7 @@ from ciplearn.scm import EstimatedModel
 # From this share of the unconstrained predictor's relative VCF on, a route has only made all differences smaller.
 _ONLY_SHRINKS = 0.95
 
-# An audit looks at this many rows at most.
-_AUDITED = 500
+_AUDITED = 500  # rows that an audit looks at, at most
 
 
 @dataclass(eq=False)
@@ -77,25 +76,26 @@ class Run:
         free: list[Judged] = []
         families: list[Family] = []
 
+        def judged(model: Any) -> Judged:
+            return Judged.of(model, judging.problem.X, judging.problem.y)
+
         def goes_on(candidate: Candidate) -> bool:
-            answers = Judged.of(candidate.model, judging.problem.X, judging.problem.y)
-            return self.goal.goes_on(answers, free[0])
+            return self.goal.goes_on(judged(candidate.model), free[0])
 
         def loss(model: Any) -> float:
-            return CRITERIA["loss"](Judged.of(model, judging.problem.X, judging.problem.y))
+            return CRITERIA["loss"](judged(model))
 
         walk = Walk(part, goes_on, loss, self.bar.update, self.refused, self.notes)
         for route in self.routes:
             families += route.families(walk)
             if not free:
-                free.append(Judged.of(families[0].candidates[0].model, judging.problem.X, judging.problem.y))
+                free.append(judged(families[0].candidates[0].model))
         self.candidates |= {one.name: one for family in families for one in family.candidates}
         self._trains.append(part)
         self._judges.append(judging)
-        if not self.goal.needs_effects:
-            return Judge(judging, None, {}).measured(families)
         # The same protected values on every part: those of all rows.
-        return Judge(judging, self.limit, compared_levels(self.problem, judging.scm)).measured(families)
+        values = compared_levels(self.problem, judging.scm) if self.goal.needs_effects else {}
+        return Judge(judging, self.limit if self.goal.needs_effects else None, values).measured(families)
 
     def field(self, measured: Mapping[str, Measured], audited: int | None) -> Field:
         """Put the candidates side by side; say which only shrink, and which the goal allows."""
@@ -103,16 +103,15 @@ class Run:
         best = min(free, key=lambda name: CRITERIA["loss"](measured[name].judged))
         table = pd.DataFrame([self._row(name, one) for name, one in measured.items()])
         table = table.set_index("name", drop=False).rename_axis(None)
-        alike = (table["vcf"] < table.loc[best, "vcf"]) & (
-            table["relative"] >= _ONLY_SHRINKS * table.loc[best, "relative"]
-        )
-        table = table.assign(shrinks=alike & (table["kind"] != FREE), strict=table["strength"] == np.inf)
+        smaller = (table["vcf"] < table.loc[best, "vcf"]) & (table["kind"] != FREE)
+        alike = table["relative"] >= _ONLY_SHRINKS * table.loc[best, "relative"]
+        table = table.assign(shrinks=smaller & alike, strict=table["strength"] == np.inf)
         rows = audited or min(_AUDITED, max(20, len(self.problem.table) // 4))
         unit = Unit(self.problem.is_classification, self._deviation)
         field = Field(table, measured, best, unit, self.limit, rows)
         if self.goal.needs_effects:
-            ends = [field.ends(name) for name in table.index]
-            table = table.assign(effect_end=[effect for effect, _ in ends], moved_end=[moved for _, moved in ends])
+            effects, moved = zip(*map(field.ends, table.index), strict=True)
+            table = table.assign(effect_end=effects, moved_end=moved)
         table = table.assign(allowed=self.goal.allows(field))
         kept = [
             "yes" if allowed else ": ".join(filter(None, ("no", self.goal.broken(field, name))))
@@ -143,12 +142,11 @@ class Run:
     def refusals(self) -> tuple[str, ...]:
         """Return why routes are not offered, and where nothing could judge."""
         silent = [part for part in self._judges if part.scm is None]
-        if not silent:
-            return tuple(self.refused.values())
-        some = len(silent) < len(self._judges)
-        where = f"In {len(silent)} of {len(self._judges)} folds: " if some else ""
-        said = f"{where}No causal model could be estimated, so VCF is not judged: {silent[0].refusal}"
-        return (*self.refused.values(), said)
+        where = f"In {len(silent)} of {len(self._judges)} folds: " if len(silent) < len(self._judges) else ""
+        said = [
+            f"{where}No causal model could be estimated, so VCF is not judged: {part.refusal}" for part in silent[:1]
+        ]
+        return (*self.refused.values(), *said)
 
     def causal_models(self) -> tuple[EstimatedModel | None, EstimatedModel | None]:
         """Return the last causal model of rows that trained, where one was asked for, and of rows that judged."""

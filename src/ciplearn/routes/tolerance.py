@@ -12,14 +12,9 @@ from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_O
 from ciplearn.routes.goal import Choice, Field, Goal
 from ciplearn.routes.route import BASELINE, FREE
 
-# A route that rests on more has to be better by more than this share of VCF.
-_CLEARLY = 0.9
-
-# Below this share of the unconstrained predictor's VCF, less is not worth a loss.
-_NEXT_TO_NOTHING = 0.01
-
-# What is lost, as a multiple of the tolerance, beyond which a route is followed no further.
-_FAR_BEYOND = 3.0
+_CLEARLY = 0.9  # a route that rests on more has to be better by more than this share of VCF
+_NEXT_TO_NOTHING = 0.01  # below this share of the unconstrained predictor's VCF, less is not worth a loss
+_FAR_BEYOND = 3.0  # what is lost, as a multiple of the tolerance, beyond which a route is followed no further
 
 # Which kind is taken where nobody can say how far predictions vary: what rests on the graph alone comes first.
 _WITHOUT_A_JUDGE = (LINE, INDEPENDENCE, LEFT_OUT, COUNTERFACTUAL)
@@ -32,13 +27,7 @@ _NOTHING_TO_LOSE = (
 
 @dataclass(frozen=True)
 class Tolerance(Goal):
-    """The predictor that varies least among those that lose at most a share of what is explained.
-
-    Attributes
-    ----------
-    tolerance : float
-    criterion : str
-        What it is about, a key of `CRITERIA`.
+    """The predictor that varies least among those that lose at most a share of what is explained, by a criterion.
 
     Examples
     --------
@@ -48,7 +37,7 @@ class Tolerance(Goal):
     """
 
     tolerance: float
-    criterion: str = "loss"
+    criterion: str = "loss"  # a key of `CRITERIA`
 
     def goes_on(self, judged: Judged, free: Judged) -> bool:
         """Follow a route while the tolerance is in sight."""
@@ -61,11 +50,8 @@ class Tolerance(Goal):
     def allows(self, field: Field) -> pd.Series:
         """Keep candidates that lose little enough, beyond chance."""
         allowance = self._allowance(field)
-        kept = {
-            name: field.table.loc[name, "kind"] == FREE
-            or (allowance.explains_something and allowance.allows(one.judged))
-            for name, one in field.measured.items()
-        }
+        free, told = field.table["kind"] == FREE, allowance.explains_something
+        kept = {name: free[name] or (told and allowance.allows(one.judged)) for name, one in field.measured.items()}
         return pd.Series(kept)
 
     def pick(self, field: Field) -> Choice:
@@ -102,9 +88,8 @@ class Tolerance(Goal):
                 f"Taken: {first['name']}, the strictest of its kind within the tolerance; no causal model could judge "
                 f"VCF. It rests on {first['rests_on']}."
             )
-        order = allowed.assign(left=np.maximum(allowed["vcf"], _NEXT_TO_NOTHING * free["vcf"])).sort_values(
-            ["left", "loss"]
-        )
+        at_least = np.maximum(allowed["vcf"], _NEXT_TO_NOTHING * free["vcf"])
+        order = allowed.assign(left=at_least).sort_values(["left", "loss"])
         best = order.iloc[0]
         safe = order[order["kind"].isin((INDEPENDENCE, LINE, LEFT_OUT))]
         if len(safe) and best["left"] > _CLEARLY * safe.iloc[0]["left"]:

@@ -119,8 +119,7 @@ def arrow_cells(
 
     if types.is_nested(array.type):
         raise InputError(
-            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over columns of numbers "
-            "or text."
+            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over several columns."
         )
     if name not in labels and is_numeric(array.type):
         # As objects beside gaps where floats would lose digits.
@@ -130,8 +129,7 @@ def arrow_cells(
         return array.to_pandas(integer_object_nulls=large)
     if name not in labels and (types.is_duration(array.type) or types.is_time(array.type)):
         raise InputError(
-            f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, days since a "
-            "start for example."
+            f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, say of days."
         )
     held = array.dictionary if types.is_dictionary(array.type) else array
     # As Python writes booleans, and with it frames and CSV files.

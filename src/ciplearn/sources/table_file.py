@@ -41,7 +41,6 @@ MISSING = ("missing", "only_missing")
 READING = ("separator", "columns", "skip", *MISSING)
 
 COPIED = "\0copied"  # where the cells of a copied column are found: a name that no column has
-
 _ROWS = 100_000
 _BLOCK = 1 << 20
 
@@ -116,8 +115,7 @@ class TableFile:
                 opens = self.is_pipe or (zstandard and self.kept is None)
                 content = closing.enter_context(self.path.open("rb", _BLOCK)) if opens else self._content()
                 content = BufferedReader(ZstandardStream(content)) if zstandard else content
-                kind = _ParquetTable if self.is_parquet else _TextTable
-                table: OpenTable = kind(self, content, labels, copied)
+                table: OpenTable = (_ParquetTable if self.is_parquet else _TextTable)(self, content, labels, copied)
             closing.callback(table.close)
             yield table
 
@@ -352,9 +350,8 @@ class _ParquetTable(OpenTable):
     def _next(self, rows: int, columns: list[str]) -> dict[str, pd.Series] | None:
         if self._batches is None:
             read = dict.fromkeys([*columns, *([] if self.copied is None else [self.copied])])
-            self._batches = self._content.iter_batches(
-                batch_size=rows, columns=list(read), row_groups=self.file.row_groups
-            )
+            groups = self.file.row_groups
+            self._batches = self._content.iter_batches(batch_size=rows, columns=list(read), row_groups=groups)
         batch = next(self._batches, None)
         if batch is None:
             return None

@@ -26,21 +26,14 @@ CHUNK_ROWS = 1 << 12  # rows that are read at a time: text takes ten times the m
 PART_ROWS = 1 << 18
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".tab", ".txt")
-
 _LOOKED_AT = 1 << 16  # of each file, at both ends: enough to tell one from another without reading it all
-
 Chunks = Iterator[pd.DataFrame]
 
 
 class Part(ABC):
     r"""Rows of a table that one worker reads.
 
-    Attributes
-    ----------
-    where : str
-        What people call it: the name of a file.
-    n_rows : int or None
-        How many rows it has; None where that is known after reading only.
+    ``where``: what people call it, the name of a file. ``n_rows``: None where that is known after reading only.
 
     Examples
     --------
@@ -49,8 +42,7 @@ class Part(ABC):
     >>> from ciplearn.sources import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
-    ...     (part,) = open_source(folder).parts()
-    ...     print([chunk["b"].tolist() for chunk in part.chunks(["b"])])
+    ...     [chunk["b"].tolist() for part in open_source(folder).parts() for chunk in part.chunks(["b"])]
     [['x', 'y']]
     """
 
@@ -63,12 +55,7 @@ class Part(ABC):
 
 
 class Source(ABC):
-    """A table in parts.
-
-    Attributes
-    ----------
-    shown : str
-        What people call it.
+    """A table in parts; people call it what ``shown`` says.
 
     Examples
     --------
@@ -104,26 +91,18 @@ class Source(ABC):
 class TableFiles(Source):
     r"""Files that match a pattern, or that a folder holds.
 
-    Attributes
-    ----------
-    shown : str
-        The pattern or the folder.
-    files : tuple of TableFile
-
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ciplearn.sources import TableFiles
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for number in range(2):
-    ...         _ = Path(folder, f"{number}.csv").write_text("a,b\n1,x\n2,y\n")
-    ...     source = TableFiles.matching(f"{folder}/*.csv")
-    ...     print(source.names, [len(chunk) for part in source.parts() for chunk in part.chunks(["a"])])
-    ('a', 'b') [2, 2]
+    ...     _ = Path(folder, "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    ...     TableFiles.matching(f"{folder}/*.csv").names
+    ('a', 'b')
     """
 
-    shown: str
+    shown: str  # the pattern or the folder
     files: tuple[TableFile, ...]
 
     @classmethod
@@ -169,8 +148,7 @@ class TableFiles(Source):
                 if numeric[name] != kinds[name]:
                     here, there = ("numbers" if numbers else "text" for numbers in (numeric[name], kinds[name]))
                     raise InputError(
-                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write all files with the "
-                        "same kinds."
+                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write one kind in all."
                     )
             for chosen, n_rows in groups:
                 parts.append(FilePart(str(file.path), n_rows, replace(file, row_groups=chosen), str(first)))
@@ -291,13 +269,12 @@ def open_source(table: Any) -> Source:
     ...
     ciplearn._core.errors.InputTypeError: A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got int; pass for example 'rows/*.parquet'.
     """  # noqa: E501
-    source = as_source(table)
-    if source is None:
-        raise InputTypeError(
-            f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got "
-            f"{type(table).__name__}; pass for example 'rows/*.parquet'."
-        )
-    return source
+    if (source := as_source(table)) is not None:
+        return source
+    raise InputTypeError(
+        f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}; "
+        "pass for example 'rows/*.parquet'."
+    )
 
 
 class _Dataset(Source):
@@ -305,8 +282,7 @@ class _Dataset(Source):
 
     def identity(self) -> dict[str, Any]:
         parts = self.parts()
-        text = " ".join(f"{part.where}:{part.n_rows}" for part in parts)
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256(" ".join(f"{part.where}:{part.n_rows}" for part in parts).encode()).hexdigest()
         rows = sum(part.n_rows or 0 for part in parts)
         return {"name": self.shown, "bytes": rows, "sha256": digest, "reading": TableFile.usual_reading()}
 
