@@ -29,6 +29,7 @@ from ciplearn.evaluation.scores import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, repair
+from ciplearn.repairing.measured import BLIND
 from ciplearn.report import Report
 from ciplearn.routes.comparison import how_made
 from ciplearn.scm import StructuralCausalModel, fit_scm
@@ -320,6 +321,8 @@ def _how_trained(folder: ModelFolder) -> str:
         penalty=_penalty_name(model),
         strength="full" if strength == math.inf else f"{strength or 0:.3g}",
     )
+    if getattr(model, "rests_on", None) == BLIND:
+        how += " What labels and counts that follow the protected columns tell of a single row was given up."
     if "comparison" in training:
         return f"{how} {training['remark']}"
     if training["tolerance"] is None:
