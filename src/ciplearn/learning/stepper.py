@@ -192,7 +192,8 @@ def train_stacked(
     no patience and no mixed precision. A fit's history is the last epoch's mean loss.
     """
     if len(modules) != len(gammas) or not modules:
-        raise InputError(f"Each network needs its gamma, got {len(modules)} and {len(gammas)} gammas; match them.")
+        had = f"{len(modules)} networks and {len(gammas)} gammas"
+        raise InputError(f"Each network needs its gamma, got {had}; match them.")
     device, invariance = rows.device, as_invariance(penalty)
     draws = any(may_draw(module) for module in modules)
     with torch_seeded(settings.seed, device) if draws else nullcontext():

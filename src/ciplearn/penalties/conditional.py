@@ -51,7 +51,9 @@ class ConditionalPenalty(Penalty, ABC):
 
     def _check_given(self, present: bool) -> None:
         if not present:
-            raise InputError(f"{type(self).__name__} needs conditioning variables, got None; pass given, or use HSIC.")
+            raise InputError(
+                f"{type(self).__name__} needs conditioning variables, got given=None; pass given, or use HSIC."
+            )
 
     def _build(self, rows: PenaltyRows) -> Operator:
         storage: Storage
