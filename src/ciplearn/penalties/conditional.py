@@ -51,7 +51,8 @@ class ConditionalPenalty(Penalty, ABC):
 
     def _check_given(self, present: bool) -> None:
         if not present:
-            raise InputError(
+            need = f"{type(self).__name__} needs conditioning variables, got given=None"
+            raise InputError(f"{need}; pass given, or use HSIC.")
                 f"{type(self).__name__} needs conditioning variables, got given=None; pass given, or use HSIC."
             )
 
