@@ -53,8 +53,6 @@ class ConditionalPenalty(Penalty, ABC):
         if not present:
             need = f"{type(self).__name__} needs conditioning variables, got given=None"
             raise InputError(f"{need}; pass given, or use HSIC.")
-                f"{type(self).__name__} needs conditioning variables, got given=None; pass given, or use HSIC."
-            )
 
     def _build(self, rows: PenaltyRows) -> Operator:
         storage: Storage
