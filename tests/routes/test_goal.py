@@ -13,6 +13,7 @@ from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation import Limits
 from ciplearn.evaluation.scores import Unit
 from ciplearn.learners import Linear
+from ciplearn.repairing.formula import Formula
 from ciplearn.routes import Comparison, ShareOfVCF, Strict, WithinLimits, compare_routes
 from ciplearn.routes.goal import Field
 from ciplearn.routes.judging import Measured, PairEffect
@@ -203,6 +204,17 @@ def test_blind_repair_is_the_mean_over_labels_by_their_law_given_a_and_is_the_sa
             label = worlds.scm.mechanisms["L"].evaluate({"A": np.array([value])}, noise[None])[0]
             naive += weight / len(draws) * strict.asked(rows.assign(A=value, L=label))[:, 0]
     np.testing.assert_allclose(said, naive, atol=1e-5)
+
+
+def test_between_its_ends_blind_repair_mixes_the_row_with_both_centres(by_label):
+    table, found = by_label
+    rows, strength = table.head(40), 38.0  # half of it blind
+    engine = found.model.engine
+    seeing, blind = (Formula(engine.asked, each) for each in (engine.worlds, replace(engine.worlds, blind=True)))
+    centre = (seeing.knob(rows).at(np.inf) + blind.knob(rows).at(np.inf)) / 2
+    naive = (engine.asked(rows) + strength * centre) / (1 + strength)  # A has no causes, so that w = 1
+    np.testing.assert_allclose(found.model.at(strength).predict(rows), naive[:, 0], rtol=1e-6)
+    assert found.model.at(1e-9).predict(rows) == pytest.approx(engine.asked(rows)[:, 0])
 
 
 def test_blind_repair_comes_back_from_its_folder(by_label, tmp_path):

@@ -166,10 +166,11 @@ def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None,
 
 
 def _own_answers(asked: Asked, worlds: Worlds, rows: pd.DataFrame | None, answers: Array) -> Array:  # (n, q)
-    """What the model says of the rows: of listed values, one of the worlds is the row itself."""
+    """What the model says of the rows: of listed values, one of the worlds is the row itself, unless it is blind."""
     if rows is None:
         return answers[:, 0]
-    codes = worlds.levels.codes(rows) if worlds.levels.listed else np.full(len(rows), -1)
+    shown = worlds.levels.listed and not worlds.blind
+    codes = worlds.levels.codes(rows) if shown else np.full(len(rows), -1)
     own = answers[np.arange(len(rows)), codes]
     if (codes < 0).any():
         own[codes < 0] = asked(rows[codes < 0])
