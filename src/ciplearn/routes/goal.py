@@ -22,6 +22,9 @@ from ciplearn.evaluation.scores import NORMAL_ERRORS, Unit, percent, wilson
 from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.route import BASELINE, FREE
 
+# What is shown to keep the limits is passed over for what explains so many times as much.
+_TWICE = 2.0
+
 _NEARLY_STRICT = 19.0  # a twentieth of an effect is left where the protected variables have no causes
 _AS_LITTLE = 1.25  # candidates that vary by at most so much more than the least of them are not told apart
 _HARDLY = 0.25  # below this share of the limit, an average effect is next to none
@@ -156,8 +159,18 @@ class WithinLimits(Goal):
         meeting = useful[useful["allowed"]]
         if len(meeting):
             name = _strictest(field, meeting)
-            reason = f"Meets the limits{_how_far(field, name)}; {_price(field, name)}."
-            return Choice(name, True, reason, _half(field, name))
+            # Limits that somebody has named are kept at any price; those of the house are not worth a useless model.
+            far_better = self._far_better(field, useful, name) if self.limits.are_defaults else None
+            if far_better is None:
+                reason = f"Meets the limits{_how_far(field, name)}; {_price(field, name)}."
+                return Choice(name, True, reason, _half(field, name))
+            reason = (
+                f"These rows show that the limits are met by {name} alone, which explains "
+                f"{percent(max(0.0, field.explained(name)))}. Taken: {far_better}, whose typical difference is within "
+                f"the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to have it kept "
+                "at any price."
+            )
+            return Choice(far_better, False, reason, _half(field, far_better))
         if useful.empty:
             name = str(table["loss"].idxmin())
             return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
@@ -173,6 +186,15 @@ class WithinLimits(Goal):
             f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}{cost}"
         )
         return Choice(name, False, reason, _half(field, name))
+
+    def _far_better(self, field: Field, useful: pd.DataFrame, name: str) -> str | None:
+        """A nearly strict candidate that explains twice as much, with effects within the limit as estimated."""
+        nearly = _at_the_floor(field, useful)
+        if nearly is None or field.explained(nearly) < _TWICE * field.explained(name):
+            return None
+        typical = math.sqrt(2 * field.measured[nearly].vcf)
+        effects = [abs(pair.effect) for pair in field.measured[nearly].pairs]
+        return nearly if max([typical, *effects]) <= field.limit else None
 
 
 @dataclass(frozen=True)
