@@ -23,7 +23,7 @@ from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.route import BASELINE, FREE
 
 # What is shown to keep the limits is passed over for what explains so many times as much.
-_TWICE = 2.0
+_FAR_BETTER = 3.0
 
 _NEARLY_STRICT = 19.0  # a twentieth of an effect is left where the protected variables have no causes
 _AS_LITTLE = 1.25  # candidates that vary by at most so much more than the least of them are not told apart
@@ -188,9 +188,9 @@ class WithinLimits(Goal):
         return Choice(name, False, reason, _half(field, name))
 
     def _far_better(self, field: Field, useful: pd.DataFrame, name: str) -> str | None:
-        """A nearly strict candidate that explains twice as much, with effects within the limit as estimated."""
+        """A nearly strict candidate that explains three times as much, with effects within the limit as estimated."""
         nearly = _at_the_floor(field, useful)
-        if nearly is None or field.explained(nearly) < _TWICE * field.explained(name):
+        if nearly is None or field.explained(nearly) < _FAR_BETTER * field.explained(name):
             return None
         typical = math.sqrt(2 * field.measured[nearly].vcf)
         effects = [abs(pair.effect) for pair in field.measured[nearly].pairs]

@@ -14,6 +14,7 @@ error with its place; the only things read and not kept are drawing hints withou
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
@@ -51,7 +52,7 @@ class Token:
     quoted: bool = False
 
 
-class Cursor:
+class Cursor(ABC):
     """Graph text as tokens, read one after the other into `parts`."""
 
     # What a token looks like: named groups space, comment, arrow, sign, quoted, word and html.
@@ -134,9 +135,9 @@ class Cursor:
             ends.append(self.end())
         return ends, arrows
 
+    @abstractmethod
     def end(self) -> Collection[Token]:
         """Read one end of an edge."""
-        raise NotImplementedError
 
     def declare(self, token: Token) -> Token:
         """Note a node."""
