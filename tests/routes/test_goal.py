@@ -124,7 +124,7 @@ def test_where_rows_cannot_show_the_limits_a_better_model_that_varies_within_the
 
 
 def test_limits_of_the_house_are_not_kept_by_a_model_of_hardly_any_use_and_named_ones_are():
-    field = measured_field({"linear": (0.9, 0.05), "boosted": (0.3, 0.8)})
+    field = measured_field({"linear": (0.65, 0.05), "boosted": (0.3, 0.8)})
     named, default = picked(field, WithinLimits(Limits(max_effect=1.0))), picked(field, WithinLimits())
     assert named.met
     assert named.name.startswith("linear")
@@ -134,6 +134,20 @@ def test_limits_of_the_house_are_not_kept_by_a_model_of_hardly_any_use_and_named
     assert field.table.loc[default.name, "strength"] >= 19
     alike = picked(measured_field({"linear": (0.5, 0.05), "boosted": (0.4, 0.8)}), WithinLimits())
     assert alike.met
+
+
+def test_where_every_predictor_is_useless_the_one_taken_still_keeps_the_limits():
+    # The strict ends lose a little more, and are not told apart from the weak ones.
+    field = measured_field({"linear": (1.2, 0.05), "boosted": (1.2, 0.8)})
+    assert (field.table.loc[["linear at 3.0"], "effect"] > 0.9).all()
+    choice = picked(field, WithinLimits())
+    assert "better than a constant" in choice.reason
+    assert choice.name in ("linear at 27.4", "linear at inf")
+    for name in field.measured:
+        field.measured[name] = replace(
+            field.measured[name], pairs=(replace(field.measured[name].pairs[0], between=9.0),)
+        )
+    assert picked(field, WithinLimits()).name == "linear at inf"
 
 
 def test_share_of_vcf_and_strict_are_asked_for(table):

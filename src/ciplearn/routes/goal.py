@@ -22,8 +22,9 @@ from ciplearn.evaluation.scores import NORMAL_ERRORS, Unit, percent, wilson
 from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.route import BASELINE, FREE
 
-# What is shown to keep the limits is passed over for what explains so many times as much.
-_FAR_BETTER = 3.0
+# What is shown to keep the limits is passed over for what explains so many times as much. On 42 made-up tables 3 cost
+# 0.009 of AUC on those with bent outcomes, 1.5 nothing; lower, limits that could be shown are given up for little.
+_FAR_BETTER = 1.5
 
 _NEARLY_STRICT = 19.0  # a twentieth of an effect is left where the protected variables have no causes
 _AS_LITTLE = 1.25  # candidates that vary by at most so much more than the least of them are not told apart
@@ -172,10 +173,9 @@ class WithinLimits(Goal):
             )
             return Choice(far_better, False, reason, _half(field, far_better))
         if useful.empty:
-            name = str(table["loss"].idxmin())
+            name = _strictest(field, table[table["allowed"]]) if table["allowed"].any() else self._nearest(field, table)
             return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
-        excess = pd.Series({name: _excess(field, name, self.limits) for name in useful.index})
-        name = _at_the_floor(field, useful) or str(excess.idxmin())
+        name = _at_the_floor(field, useful) or self._nearest(field, useful)
         cost = f"{_how_far(field, name)}; {_price(field, name)}."
         if table["allowed"].any():
             reason = "Only predictors that are of no use meet the limits; the nearest useful one is taken"
@@ -187,8 +187,12 @@ class WithinLimits(Goal):
         )
         return Choice(name, False, reason, _half(field, name))
 
+    def _nearest(self, field: Field, table: pd.DataFrame) -> str:
+        """The candidate whose bounds exceed the limits by least; of several, the one that varies least."""
+        return str(min(table.index, key=lambda name: (_excess(field, name, self.limits), table.loc[name, "vcf"])))
+
     def _far_better(self, field: Field, useful: pd.DataFrame, name: str) -> str | None:
-        """A nearly strict candidate that explains three times as much, with effects within the limit as estimated."""
+        """A nearly strict candidate that explains half as much again, with effects within the limit as estimated."""
         nearly = _at_the_floor(field, useful)
         if nearly is None or field.explained(nearly) < _FAR_BETTER * field.explained(name):
             return None
