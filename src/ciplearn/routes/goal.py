@@ -167,8 +167,8 @@ class WithinLimits(Goal):
                 return Choice(name, True, reason, _half(field, name))
             reason = (
                 f"These rows show that the limits are met by {name} alone, which explains "
-                f"{percent(max(0.0, field.explained(name)))}. Taken: {far_better}, whose typical difference is within "
-                f"the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to have it kept "
+                f"{percent(max(0.0, field.explained(name)))}. Taken: {far_better}, whose differences are typically "
+                f"within the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to have it kept "
                 "at any price."
             )
             return Choice(far_better, False, reason, _half(field, far_better))
@@ -196,9 +196,9 @@ class WithinLimits(Goal):
         nearly = _at_the_floor(field, useful)
         if nearly is None or field.explained(nearly) < _FAR_BETTER * field.explained(name):
             return None
-        typical = math.sqrt(2 * field.measured[nearly].vcf)
+        reach = _reach(field.measured[nearly].vcf)
         effects = [abs(pair.effect) for pair in field.measured[nearly].pairs]
-        return nearly if max([typical, *effects]) <= field.limit else None
+        return nearly if max([reach, *effects]) <= field.limit else None
 
 
 @dataclass(frozen=True)
@@ -312,13 +312,19 @@ def _strictest(field: Field, table: pd.DataFrame) -> str:
     return str(table.loc[alike, "vcf"].idxmin())
 
 
+def _reach(vcf: float) -> float:
+    """How far 95 % of rows move at most, if differences are normal: they deviate by √(2 VCF)."""
+    return NORMAL_ERRORS * math.sqrt(2 * max(vcf, 0.0))
+
+
 def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
     """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
     near = useful[useful["strength"] >= _NEARLY_STRICT]
     # A simpler predictor that varies as little, and hardly on average, is worth more than strength.
     least = pd.concat([near, useful[useful["strength"].isna() & (useful["effect"].abs() <= _HARDLY * field.limit)]])
-    # Predictors whose typical difference √(2 VCF) is within the limit are not told apart by how much they vary.
-    least = least[least["vcf"] <= max(_AS_LITTLE * near["vcf"].min(), field.limit**2 / 2)]
+    # Predictors that keep 95 % of rows within the limit are not told apart by how much they vary.
+    keeping = least["vcf"].map(_reach) <= field.limit
+    least = least[keeping | (least["vcf"] <= _AS_LITTLE * near["vcf"].min())]
     return str(least["loss"].idxmin()) if len(least) else None
 
 
