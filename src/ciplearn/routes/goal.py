@@ -168,8 +168,8 @@ class WithinLimits(Goal):
             reason = (
                 f"These rows show that the limits are met by {name} alone, which explains "
                 f"{percent(max(0.0, field.explained(name)))}. Taken: {far_better}, whose differences are typically "
-                f"within the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to have it kept "
-                "at any price."
+                f"within the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to "
+                "have it kept at any price."
             )
             return Choice(far_better, False, reason, _half(field, far_better))
         if useful.empty:
