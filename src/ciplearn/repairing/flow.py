@@ -11,6 +11,7 @@ import pandas as pd
 from ciplearn._core.columns import check_cells, checked_table
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import RandomState, as_generator
+from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names, node_of
@@ -28,6 +29,7 @@ _MODEL_ROWS = 50_000  # that a causal model is estimated from
 _MEASURED_ROWS, _CALIBRATION_ROWS = 500, 1000  # that strengths are measured on, and that intervals rest on
 
 
+@on_one_thread
 def repair(
     model: Any,
     table: pd.DataFrame,

@@ -18,6 +18,7 @@ from ciplearn._core.arguments import distinct, flag, non_negative, one_of, sever
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_seed
+from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import checked_criterion, judging_splits
@@ -220,6 +221,7 @@ def compare_routes(
     return compared(problem, estimator, learners or {"network": None}, made, goal, splits, seed=seed, verbose=verbose)
 
 
+@on_one_thread
 def compared(
     problem: Problem,
     network: CIPEstimator,
