@@ -136,6 +136,15 @@ def test_limits_of_the_house_are_not_kept_by_a_model_of_hardly_any_use_and_named
     assert alike.met
 
 
+def test_where_nothing_shows_the_limits_one_that_explains_far_more_is_taken_if_little_of_vcf_is_left():
+    field = measured_field({"linear": (0.95, 0.4), "boosted": (0.3, 0.8)})
+    # Models of two halves disagree about the trees by more than the limit.
+    assert picked(field, WithinLimits()).name.startswith("linear")
+    free = field.measured[field.free]
+    field = replace(field, measured={**field.measured, field.free: replace(free, vcf=4.0)})
+    assert picked(field, WithinLimits()).name.startswith("boosted")
+
+
 def test_where_every_predictor_is_useless_the_one_taken_still_keeps_the_limits():
     # The strict ends lose a little more, and are not told apart from the weak ones.
     field = measured_field({"linear": (1.2, 0.05), "boosted": (1.2, 0.8)})
