@@ -243,6 +243,8 @@ def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_near
         answers = repaired.predict(rows)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers[1:], repaired.predict(rows[1:]))
+    with pytest.raises(InputError, match="Column 'L' must hold numbers"):
+        repaired.predict(rows.assign(L=["few", "some", "many"]))
 
 
 def test_numbers_of_another_unit_are_named_whatever_model_is_repaired(numbers):

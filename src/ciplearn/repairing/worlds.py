@@ -233,7 +233,7 @@ class Worlds:
             # Quantiles have the link of what they lie around.
             link: Any = getattr(getattr(mechanism, "base", None) or mechanism, "link", None)
             if node in rows.columns and hasattr(link, "low"):
-                values = rows[node].to_numpy(dtype=float)
+                values = self.scm.kinds[node].read(rows, node)
                 beyond = (values <= link.low) | (values >= getattr(link, "high", np.inf))
                 found |= {node: beyond} if beyond.any() else {}
         return found
