@@ -121,6 +121,15 @@ def test_model_that_cannot_be_repaired_is_refused_with_the_reason(place, capsys,
     assert not (place / "other").exists()
 
 
+def test_model_that_cannot_be_asked_is_called_what_it_was_called(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    (place / "coin_model.py").write_text(
+        "import random\ndef model(frame):\n    return [random.random() for _ in frame.L]\n"
+    )
+    assert run(["repair", "t.csv", *ROLES, "--predictor=coin_model:model", "--out=other"]) == 2
+    assert "coin_model:model gave two different answers to the same rows" in capsys.readouterr().err
+
+
 def test_strength_is_for_repaired_models(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     assert run(["fit", "t.csv", *ROLES, "--gamma=1", "--epochs=1", "--no-compare", "--out=trained"]) == 0
