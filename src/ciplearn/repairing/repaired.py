@@ -186,7 +186,7 @@ class Repaired:
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
             parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty((0, len(strengths), 1))
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         known = self._checked(rows)
