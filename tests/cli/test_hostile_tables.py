@@ -141,7 +141,12 @@ def test_broken_archives_are_refused(place, capsys, table):
     with tarfile.open("two.csv.tar", "w") as archive:
         archive.add("t.csv")
         archive.add("t.csv", "again.csv")
-    for name in ("t.csv.tar", "two.csv.tar"):
+    for kind, name in ((tarfile.SYMTYPE, "link.csv.tar"), (tarfile.DIRTYPE, "folder.csv.tar")):
+        with tarfile.open(name, "w") as archive:
+            member = tarfile.TarInfo("t.csv")
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+    for name in ("t.csv.tar", "two.csv.tar", "link.csv.tar", "folder.csv.tar"):
         assert name in refusal(capsys, run(["fit", name, *FIT, "--out=m"]))
 
 

@@ -267,6 +267,17 @@ def test_hostile_arguments_of_a_repaired_model(labels):
     assert len(repaired.calibrated(rows.iloc[:0]).conformal.scores) == 0
 
 
+def test_hostile_rows_of_a_distilled_learner():
+    rows = table(labels=False)
+    repaired = repair(lambda frame: frame["L"], rows, graph=GRAPH, outcome="Y", protected="A")
+    assert repaired.along(rows.iloc[:0], [0, 1]).shape == (0, 2, 1)
+    taught = repaired.distil(LinearRegression())
+    for hostile in (None, rows.to_numpy(), rows.iloc[:0], rows.drop(columns="L"), rows.assign(L="x")):
+        with pytest.raises(CiplearnError) as found:
+            taught.predict(hostile)
+        assert "\n" not in str(found.value)
+
+
 def test_without_lightgbm_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
     with pytest.raises(MissingDependencyError, match="LightGBM cannot be loaded") as found:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ciplearn._core.columns import CLASSIFICATION, holds_numbers, task_of
 from ciplearn._core.errors import InputError
-from ciplearn.evaluation.any_model import Foreign, check_classes, from_onnx
+from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities, check_classes, from_onnx
 from ciplearn.evaluation.predictors import Predictor, finite_numbers
 from ciplearn.scm.kinds import Array
 
@@ -81,7 +81,8 @@ class Asked:
             return cls(model, from_onnx(Path(model), inputs, inputs), inputs, kinds, classes)
         method = Predictor.of(model, inputs, inputs, None).method
         ask = model if method == "call" else getattr(model, method)
-        return cls(model, Foreign(f"The model ({type(model).__name__})", ask, None, inputs), inputs, kinds, classes)
+        name = model.name if isinstance(model, Numbers | Probabilities) else f"The model ({type(model).__name__})"
+        return cls(model, Foreign(name, ask, None, inputs), inputs, kinds, classes)
 
     def _probabilities(self, answer: Array) -> Array:  # (n, q)
         name, classes = self.foreign.name, np.asarray(self.classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from ciplearn._core.columns import checked_table
 from ciplearn._core.errors import InputError
+from ciplearn.evaluation.any_model import in_a_sentence
 from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.measured import Curve
 from ciplearn.scm.kinds import Array
@@ -64,17 +67,23 @@ class Distilled:
 
     def numbers(self, X: pd.DataFrame) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""
-        shown = X[list(self.inputs_)]
         if self.classes_ is None:
-            return np.asarray(self.model.predict(shown), dtype=float).reshape(len(shown), -1)
-        chances = np.zeros((len(shown), len(self.classes_)))
+            return self.predict(X).astype(float).reshape(len(X), -1)
+        chances = np.zeros((len(X), len(self.classes_)))
         order = [list(self.classes_).index(label) for label in self.model.classes_]
-        chances[:, order] = self.model.predict_proba(shown)
+        chances[:, order] = self._said(X, self.model.predict_proba)
         return chances[:, 1:] if chances.shape[1] == 2 else chances
 
     def predict(self, X: pd.DataFrame) -> Array:
         """Return one prediction per row."""
-        return np.asarray(self.model.predict(X[list(self.inputs_)]))
+        return np.asarray(self._said(X, self.model.predict))
+
+    def _said(self, X: Any, ask: Callable[[pd.DataFrame], Any]) -> Any:
+        rows = checked_table(X, "X")
+        if missing := [name for name in self.inputs_ if name not in rows.columns]:
+            raise InputError(f"The rows lack {missing[0]!r}; the learner reads {', '.join(self.inputs_)}, so add it.")
+        with in_a_sentence("The learner cannot predict these rows", "pass rows like those that taught it"):
+            return ask(rows[list(self.inputs_)])
 
     @available_if(lambda distilled: distilled.classes_ is not None)
     def predict_proba(self, X: pd.DataFrame) -> Array:  # (n, classes)

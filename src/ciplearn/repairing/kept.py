@@ -168,7 +168,8 @@ def _refuse_changed(said: dict[str, Any]) -> None:
     whole = {
         "protected": _are(str, said["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
         "inputs": _are(str, said["inputs"]) and said["outcome"] not in (*said["inputs"], *said["protected"]),
-        "levels": all(len(values) == len(shares) for values in levels.values()),
+        "levels": all(len(values) == len(shares) and None not in values for values in levels.values()),
+        "kinds": all(isinstance(kind, str | dict) for kind in said["kinds"].values()),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(said["seed"]) is int and said["seed"] >= 0,
         "strength": said["strength"] is None or (_are(float, [said["strength"]]) and said["strength"] >= 0),
@@ -177,7 +178,7 @@ def _refuse_changed(said: dict[str, Any]) -> None:
         "classes": said["classes"] is None or len({json.dumps(label) for label in said["classes"]}) >= 2,
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),
         "scores": said["scores"] is None or said["scores"] == [] or _rise(said["scores"]),
-        "floor": floor is None or _are(float, list(floor.values())),
+        "floor": floor is None or (_are(float, list(floor.values())) and 2 * floor["n_rows"] < math.inf),
         "listed": type(said["listed"]) is bool,
         "ratio": ratio in _LISTED if said["listed"] else ratio in _UNLISTED,
     }

@@ -121,6 +121,10 @@ class Repaired:
         columns = {column.name: column for column in (*drawn.columns, *trained.columns)}
         return TableEncoding(tuple(columns[name] for name in self.inputs_ if name in columns))
 
+    def impossible(self, rows: pd.DataFrame) -> dict[str, Array]:
+        """Return, per column, which rows hold a number that the causal model holds for impossible."""
+        return self.worlds.impossible(rows)
+
     def _checked(self, X: Any) -> pd.DataFrame:
         rows = self.worlds.checked(X)
         # One of ours says so itself.
@@ -182,7 +186,7 @@ class Repaired:
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
             parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty((0, len(strengths), 1))
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         known = self._checked(rows)

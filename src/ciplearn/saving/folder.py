@@ -36,6 +36,7 @@ from ciplearn.estimators.penalty_terms import checked_models
 from ciplearn.estimators.predictors import CIPClassifier, CIPRegressor
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, NO_ROUTE, preparation_seed
 from ciplearn.estimators.problem import Roles
+from ciplearn.estimators.tables import statement_rows
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.spec import architecture, check_restored, from_spec, network_from, to_spec
@@ -112,6 +113,10 @@ def load_model(
         # One row of nothing is asked for: an entry of a wrong kind shows here and not in use.
         empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
         features = torch.from_numpy(model.encoding_.features(empty))
+        for one, pair in zip(model.roles_.statements, model.statement_encodings_, strict=True):
+            statement_rows(pair, pd.DataFrame(None, index=[0], columns=[*one.right, *one.given]))
+        if model.roles_.verdict is not None:
+            model.roles_.verdict.headline()
         if isinstance(model.module_, OURS) and model.module is None:
             answer = model.module_(features.to(device_of(model.module_)))
             if not isinstance(model, CIPClassifier):
@@ -148,11 +153,11 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     if isinstance(model, CIPClassifier):
         model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
     else:
-        scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
-        if not np.isfinite(scales).all():
+        scales = np.stack([np.array(target[name]) for name in _TARGET_SCALES])
+        if scales.dtype.kind not in "if" or not np.isfinite(scales).all():
             raise ValueError("target")
         model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
-        model.target_is_flat_ = target["flat"]
+        model.target_is_flat_ = flag(target["flat"], "flat")
     model.gamma_ = non_negative(description["gamma"], "gamma")
     model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
     model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ciplearn import kernels, penalties
+from ciplearn._core.arguments import flag
 from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
 from ciplearn._core.files import whole_file
@@ -115,10 +116,11 @@ def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Modu
     if "places" in described:
         path, rest = (network_from(described[part], module) for part in ("path", "rest"))
         if "share" in described:
-            return LineNetwork(path, rest, described["places"], described["share"], described["labels"])
+            return LineNetwork(path, rest, described["places"], described["share"], flag(described["labels"], "labels"))
         return InvariantPath(path, rest, described["places"])  # type: ignore[arg-type]
     if "mean" in described:
-        return MeanNetwork([network_from(part, module) for part in described["mean"]], described["labels"])
+        networks = [network_from(part, module) for part in described["mean"]]
+        return MeanNetwork(networks, flag(described["labels"], "labels"))
     if "perceptron" in described:
         n_inputs, hidden, n_outputs = described["perceptron"]
         n = described.get("ramps", 0)

@@ -169,7 +169,8 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} is {what}.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {_in_plain_words(str(error))}; correct that line.") from error
-    except (ValueError, ArithmeticError, NotImplementedError) as error:
+    except (ValueError, ArithmeticError, NotImplementedError, KeyError, AssertionError) as error:
+        # The last two: of a link and of a folder in an archive.
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read as a table: {error}; pass a CSV, TSV or Parquet file.") from error
