@@ -14,9 +14,16 @@ from ciplearn._core.arguments import check_flags, non_negative, whole
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
 from ciplearn.penalties import low_rank
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import CHECKED_ROWS, FeatureRegression, RegressionProblem, gradient_error
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.penalty import (
+    DEFAULT_FEATURES,
+    DEFAULT_KERNEL,
+    DEFAULT_RANK,
+    EXACT_ROWS,
+    Operator,
+    Penalty,
+    Setting,
+)
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
 

@@ -12,7 +12,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Gaussian, Kernel
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum, eigh, leading
 from ciplearn.penalties.inner_product import GaussianBlockProduct
-from ciplearn.penalties.operator import Setting
+from ciplearn.penalties.penalty import Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, RowMap, Storage, VectorsOf
 

@@ -11,9 +11,8 @@ from torch.nn.functional import one_hot
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.penalties import low_rank
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import CHECKED_ROWS, CentredFactor, FactorMean, gradient_error, smooth_predictions
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.penalty import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Operator, Penalty, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor, RowMap
 
@@ -129,9 +128,9 @@ class MMD(Penalty):
 
 def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)
     levels, codes = torch.unique(values, dim=0, return_inverse=True)
-    n, found = values.shape[0], levels.shape[0]
-    if found > max(2, n // 2):
+    n, n_levels = values.shape[0], levels.shape[0]
+    if n_levels > max(2, n // 2):
         raise InputError(
-            f"{name} must be discrete for MMD, got {found} distinct values in {n} rows; use HSIC or ResidualHSCIC."
+            f"{name} must be discrete for MMD, got {n_levels} distinct values in {n} rows; use HSIC or ResidualHSCIC."
         )
-    return codes, found
+    return codes, n_levels

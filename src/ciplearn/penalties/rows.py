@@ -89,9 +89,9 @@ class PenaltyRows:
         self.device = first[0].device
         self.has_given = first[1].shape[1] > 0
         # The operator is stored in the precision of the data it came from, though computed in double.
-        found = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
+        precision = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
         # Half precision cannot hold it: its entries are as small as 1 / n².
-        self.dtype = torch.promote_types(found, torch.float32)
+        self.dtype = torch.promote_types(precision, torch.float32)
 
     @classmethod
     def from_arrays(cls, right: Any, given: Any, codes: tuple[bool, bool]) -> Self:
