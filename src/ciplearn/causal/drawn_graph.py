@@ -100,22 +100,22 @@ class DrawnGraph:
 
     def known(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
         """Read `names`, and raise a `GraphError` with the nearest node where one is not in this graph."""
-        asked = as_names(names, role)
-        for name in asked:
+        read = as_names(names, role)
+        for name in read:
             if name not in self.index:
                 raise GraphError(f"{role} names {name!r}, which is not in the graph; {nearest(name, self.nodes)}")
-        return asked
+        return read
 
     def known_observed(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
         """Read `names`, and raise a `GraphError` where one is unknown or latent."""
-        asked = self.known(names, role)
-        for name in asked:
+        known = self.known(names, role)
+        for name in known:
             if name in self.latent:
                 raise GraphError(
                     f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
                     "measure it."
                 )
-        return asked
+        return known
 
     def numbers(self, names: Names, role: str = "nodes") -> set[int]:
         """Return the numbers of known names."""

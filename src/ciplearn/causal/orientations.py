@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Question
-from ciplearn.causal.criterion import judge
+from ciplearn.causal.criterion import Question, judge
 from ciplearn.causal.names import Edge, heads, turned
 from ciplearn.causal.statements import Finding
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict

@@ -11,13 +11,18 @@ from ciplearn._core.arguments import first
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.dag import separated, smallest_separator
-from ciplearn.causal.names import Names, as_names, in_order
+from ciplearn.causal.names import Names, as_names, in_order, unused
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 PREDICTOR = "Ŷ"
 _SHOWN = 6  # names of a set in a sentence; signs name them all
+
+
+def predictor_name(graph: CausalGraph) -> str:
+    """Return the name under which Ŷ is shown: one that no node of the graph has."""
+    return unused(PREDICTOR, graph.index)
 
 
 @dataclass(frozen=True, init=False)

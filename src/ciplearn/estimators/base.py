@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -21,8 +22,8 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import as_seed
 from ciplearn._core.tensors import torch_seeded
 from ciplearn._core.workers import Engine, OneProcess
-from ciplearn.causal import Independence, Verdict
-from ciplearn.estimators.learner import EstimatorKeywords, check_learner
+from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.estimators.learner import Learner, Network, check_learner
 from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, network_of, outputs
 from ciplearn.estimators.penalty_terms import checked_models, imagined_rows
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
@@ -43,6 +44,44 @@ from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 from ciplearn.sources import as_source
+
+
+@dataclass(eq=False, repr=False)
+class EstimatorKeywords(BaseEstimator):
+    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
+
+    graph: CausalGraph | None = None
+    outcome: str | None = None
+    protected: Columns = None
+    context: Columns = None
+    inputs: Columns = None
+    _: KW_ONLY
+    missing: str = "error"
+    module: nn.Module | Callable[[], nn.Module] | None = None
+    hidden: Sequence[int] = Network.hidden
+    epochs: int = Network.epochs
+    batch_size: int = Network.batch_size
+    learning_rate: float = Network.learning_rate
+    weight_decay: float = Network.weight_decay
+    schedule: str = Network.schedule
+    early_stopping: bool = Network.early_stopping
+    validation_fraction: float = Network.validation_fraction
+    patience: int = Network.patience
+    device: str = Network.device
+    mixed_precision: bool = Network.mixed_precision
+    verbose: bool = False
+    random_state: Any = None
+    learner: Learner | None = None
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the training: the learner's, or the keyword of that name."""
+        return getattr(self.learner, name, getattr(self, name))
+
+    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
+        """Return the settings as the training loop takes them."""
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
+        patience = self.setting("patience") if self.setting("early_stopping") else None
+        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
 
 
 @dataclass(eq=False, repr=False)
@@ -101,7 +140,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
-        if (source := as_source(X)) is not None:
+        if not isinstance(X, pd.DataFrame) and (source := as_source(X)) is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
         with going_on(self) as refuse_others:
             prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
@@ -279,7 +318,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
-        if (source := as_source(X)) is not None:
+        if not isinstance(X, pd.DataFrame) and (source := as_source(X)) is not None:
             # One block of rows after the other; their order is that of the files.
             return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
         table = rows_to_predict(self, X, self.encoding_.names)

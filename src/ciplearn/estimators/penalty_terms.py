@@ -139,13 +139,13 @@ def _world(
 ) -> pd.DataFrame:
     graph = getattr(model, "graph", None)
     nodes = values.columns if graph is None else dict.fromkeys(node_of(name, graph.nodes) for name in values.columns)
-    asked = {}
+    action = {}
     for node in nodes:
         of_node = values[list(columns_of(node, tuple(values.columns)))].to_numpy()
-        asked[node] = of_node[:, 0] if of_node.shape[1] == 1 else of_node
+        action[node] = of_node[:, 0] if of_node.shape[1] == 1 else of_node
     # The same seed for every world, where the model draws what the rows leave open.
     draws = "random_state" in inspect.signature(model.counterfactual).parameters
-    imagined = model.counterfactual(rows, asked, **({"random_state": seed} if draws else {}))
+    imagined = model.counterfactual(rows, action, **({"random_state": seed} if draws else {}))
     if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
         why = f"counterfactual must return a frame with the {len(rows)} rows it was given"
         raise InputTypeError(f"{why}, got {type(imagined).__name__} of {np.shape(imagined)}; return one row per row.")

@@ -72,8 +72,8 @@ class Split:
 
     def cut(self, places: Sequence[int]) -> Split:
         """Return the split with some of the inputs, and no penalty."""
-        judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
-        return Split(self.rows.cut(places), judge, None)
+        stopping = None if self.validation is None else Validation(self.validation.rows.cut(places))
+        return Split(self.rows.cut(places), stopping, None)
 
 
 @dataclass(frozen=True)

@@ -329,14 +329,14 @@ def _prepared(
     n_models: int,
 ) -> Prepared:
     """Prepare what is penalised: differences between imagined rows, which every row brings, or dependence."""
-    invariance = judge = None
+    invariance = when_stopping = None
     scale, _ = compared(estimator, [])
     relative, (outcome, constant_loss) = is_relative(estimator), estimator._outcome(sample.target)
     if worlds is not None:
         parts = [StreamedVariance(number * len(worlds), len(worlds), worlds.weights) for number in range(n_models)]
         scales = [counterfactual_scale(one, sample, outcome, constant_loss) if relative else scale for one in parts]
         scale, units = compared(estimator, scales)
-        invariance = judge = worst(parts, units)
+        invariance = when_stopping = worst(parts, units)
     elif estimator.route_ != NO_ROUTE and estimator._effective_gamma() > 0:
         if not estimator.prepare_once:
             raise InputError("A table that streams is prepared once, got prepare_once=False; leave it out.")
@@ -344,7 +344,7 @@ def _prepared(
         operator = penalty.prepare_parts(rows.parts, engine)
         invariance = Dependence(operator)
         if stopping is not None:
-            judge = Dependence(penalty.prepare(stopping.right, stopping.given).to(rows.device))
+            when_stopping = Dependence(penalty.prepare(stopping.right, stopping.given).to(rows.device))
 
         def on_sample(y_hat: Tensor, rows: Tensor) -> Tensor:
             given = None if sample.given is None else sample.given[rows]
@@ -352,7 +352,7 @@ def _prepared(
 
         if relative:
             scale = outcome_scale(on_sample, outcome, sample.right, constant_loss)  # type: ignore[arg-type]
-    validation = None if stopping is None else Validation(stopping.to(rows.device), judge)
+    validation = None if stopping is None else Validation(stopping.to(rows.device), when_stopping)
     return Prepared(estimator, (Split(rows, validation, invariance),), scale, engine)
 
 

@@ -94,19 +94,16 @@ def chosen_device(device: str | torch.device) -> torch.device:
     """Return the device that is asked for; ``"auto"`` takes a CUDA device where there is one."""
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
         is_absent = chosen.type == "cuda" and not torch.cuda.is_available()
         if not is_absent:
-            torch.empty(1, device=chosen)
+            # A device of the kind "meta" holds nothing, one that torch knows by name only cannot be used.
+            torch.empty(1, device=chosen).item()
     except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
-        # A kind of device that torch knows by name only, or a number that is none.
-        raise refusal from error
+        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.") from error
     if is_absent:
         raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
-    if chosen.type == "meta":
-        raise refusal
     return chosen
 
 

@@ -137,7 +137,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
     model.route_ = description["route"]
     # An earlier version did not write it.
-    seed = description.get("preparation_seed", preparation_seed(model.random_state))
+    is_absent = "preparation_seed" not in description
+    seed = preparation_seed(model.random_state) if is_absent else description["preparation_seed"]
     model.preparation_seed_ = whole(seed, "preparation_seed", minimum=0)
     if model.graph is None and model.protected is None and model.roles_.statements:
         statements = model.roles_.statements

@@ -37,7 +37,7 @@ _KINDS: dict[str, type] = {kind.__name__: kind for kind in (CategoryColumn, Numb
 }
 
 
-def _known(name: str) -> type | None:
+def _kind_named(name: str) -> type | None:
     """A kind that may be made: one of the library's, or a penalty that was registered since."""
     registered = (kind for kind in penalties.PENALTIES.values() if isinstance(kind, type))
     return _KINDS.get(name) or next((kind for kind in registered if kind.__name__ == name), None)
@@ -47,7 +47,7 @@ def to_spec(value: Any) -> Any:
     """Return a value as JSON-ready data."""
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value).__name__
-        if _known(kind) is not type(value):
+        if _kind_named(kind) is not type(value):
             raise InputError(f"{value!r} cannot be saved, ciplearn does not know {kind}; save the weights yourself.")
         return {"kind": kind, **{field.name: to_spec(getattr(value, field.name)) for field in fields(value)}}
     if isinstance(value, tuple | list):
@@ -62,7 +62,7 @@ def from_spec(spec: Any) -> Any:
     if not isinstance(spec, dict):
         return spec
     arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
-    kind = _known(str(spec.get("kind")))
+    kind = _kind_named(str(spec.get("kind")))
     if kind is None:
         raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
     try:

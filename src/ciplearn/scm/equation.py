@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from ciplearn._core.arguments import of_kind
-from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.causal import CausalGraph
-from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
+from ciplearn._core.errors import InputError
+from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.multinomial import GumbelMax
-from ciplearn.scm.noise import Law, as_law, by_rejection, refuse_impossible, same
+from ciplearn.scm.noise import Law, by_rejection, refuse_impossible, same
 
 # An inverse must give the value back to this relative accuracy.
 _ROUND_TRIP = 1e-6
@@ -227,61 +224,3 @@ def linear_noise(
 
 def _close(one: Array, other: Array, tolerance: float) -> bool:
     return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
-def assemble(
-    graph: Any, equations: dict[str, Any], noise: dict[str, Any], inverses: dict[str, Any], kinds: dict[str, Any]
-) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
-    """Return mechanisms and kinds by node, or say what is missing."""
-    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)").dag()
-    if graph.bidirected:
-        a, b = graph.bidirected[0]
-        raise InputError(
-            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
-            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
-        )
-    for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
-        graph.known(mapping, role)
-    if missing := [node for node in graph.nodes if node not in equations]:
-        raise InputError(
-            f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
-            f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
-        )
-    settled: dict[str, Kind] = {}
-    for node in graph.nodes:
-        declared, equation = kinds.get(node), equations[node]
-        if declared is not None and not isinstance(declared, Kind):
-            raise InputTypeError(
-                f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
-            )
-        brought = equation.kind if isinstance(equation, GumbelMax) else None
-        if brought is not None and isinstance(declared, Categories) and declared != brought:
-            raise InputError(
-                f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation; drop the "
-                "entry in kinds."
-            )
-        settled[node] = brought or declared or Scalar()
-    mechanisms = {
-        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)
-        for node, kind in settled.items()
-    }
-    return mechanisms, settled
-
-
-def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
-    if isinstance(equation, Mechanism):
-        if noise is not None or inverse is not None:
-            raise InputError(
-                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its noise and inverse."
-            )
-        return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
-    if not callable(equation):
-        raise InputTypeError(
-            f"The equation of {node} must be a function of (p, u), got {equation!r}; pass for example lambda p, u: u."
-        )
-    if noise is None:
-        raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
-    if inverse is not None and not callable(inverse):
-        raise InputTypeError(f"The inverse of {node} must be a function of (p, value), got {inverse!r}; pass one.")
-    inverse = equation.inverse if isinstance(equation, Additive) and inverse is None else inverse
-    return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)

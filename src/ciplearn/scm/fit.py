@@ -85,10 +85,10 @@ def fit_scm(
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     if like is not None and not isinstance(like, EstimatedModel):
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
-    asked = mapping_of(mechanisms, "mechanisms")
-    plan = plan_latents(graph, asked)
+    named = mapping_of(mechanisms, "mechanisms")
+    plan = plan_latents(graph, named)
     rows = _Table(table, plan)
-    observed, latent = _recipes(plan, asked)
+    observed, latent = _recipes(plan, named)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
     estimates: dict[str, NodeEstimate] = {}
@@ -96,7 +96,7 @@ def fit_scm(
         parents = plan.graph.parents(node)
         key = (node, parents, repr(recipes), seed, rows.digest((node, *parents)))
         if key not in memory:
-            sample, generator = rows.samples([node])[node], np.random.default_rng(_words(seed, node, *parents))
+            sample, generator = rows.samples([node])[node], np.random.default_rng(_seeds(seed, node, *parents))
             memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
         estimates |= memory[key]
     for node, children in plan.learned.items():
@@ -104,7 +104,7 @@ def fit_scm(
         columns = sorted({name for child, parents in families for name in (child, *parents)} - {node})
         group = (node, families, repr(latent[node]), seed, rows.digest(columns))
         if group not in memory:
-            generator = np.random.default_rng(_words(seed, node, repr(families)))
+            generator = np.random.default_rng(_seeds(seed, node, repr(families)))
             memory[group] = estimate_latent(node, rows.samples(children), latent[node], generator)
         estimates |= memory[group]
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
@@ -120,7 +120,7 @@ def fit_scm(
     )
 
 
-def _words(seed: int, *names: str) -> list[int]:
+def _seeds(seed: int, *names: str) -> list[int]:
     """A seed for numpy that depends on some names, the same on every machine."""
     digest = blake2b("\0".join(names).encode(), digest_size=16).digest()
     return [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
@@ -307,9 +307,9 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
                     "one latent node for both."
                 )
             learned_by |= dict.fromkeys(children, latent)
-    nodes = [node for node in graph.nodes if node not in graph.latent or node in learned]
-    edges = [edge for edge in graph.directed if edge[0] in nodes]
-    return LatentPlan(CausalGraph.from_edges(edges, nodes=nodes, latent=list(learned)), absorbed, learned, together)
+    nodes = tuple(node for node in graph.nodes if node not in graph.latent or node in learned)
+    edges = tuple(edge for edge in graph.directed if edge[0] in nodes)
+    return LatentPlan(CausalGraph(nodes, edges, latent=frozenset(learned)), absorbed, learned, together)
 
 
 def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:
