@@ -246,8 +246,8 @@ def _received(source: Mirror) -> bytes:
     request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         size, blocks = int(answer.headers.get("Content-Length") or 0), []
-        told = f"Adult from {source.name}"
-        with tqdm(total=size or None, desc=told, unit="B", unit_scale=True, disable=None, leave=False) as bar:
+        title = f"Adult from {source.name}"
+        with tqdm(total=size or None, desc=title, unit="B", unit_scale=True, disable=None, leave=False) as bar:
             while block := answer.read(1 << 16):
                 blocks.append(block)
                 bar.update(len(block))

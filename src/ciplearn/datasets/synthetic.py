@@ -45,8 +45,8 @@ def applicants() -> StructuralCausalModel:
     """
 
     def income(p: Parents) -> Array:
-        own = 2 * p["training"] + 0.8 * p["hours"] - 20
-        return own + 4 * (p["sex"] == "m") + 0.3 * (p["age"] - 42) + 6 * (p["region"] == "coast")
+        earned = 2 * p["training"] + 0.8 * p["hours"] - 20
+        return earned + 4 * (p["sex"] == "m") + 0.3 * (p["age"] - 42) + 6 * (p["region"] == "coast")
 
     return StructuralCausalModel(
         CausalGraph.from_edges(_STORY),

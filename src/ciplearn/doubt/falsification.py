@@ -118,11 +118,11 @@ class Falsification:
         if not math.isnan(self.permuted):
             fits = round(self.permuted * self.n_permutations)
             hardly = self.permuted > self.level
-            told = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
-            told += ", and passing them says little" if hardly and not self.refuted else ""
+            remark = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
+            remark += ", and passing them says little" if hardly and not self.refuted else ""
             yield (
                 f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "
-                f"{self.n_permutations} tries: {told}."
+                f"{self.n_permutations} tries: {remark}."
             )
 
     def to_svg(self) -> str:

@@ -131,8 +131,8 @@ class Sensitivity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        told = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
-        return fields_as_data(self, "graphs", "protected", **told)
+        more = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
+        return fields_as_data(self, "graphs", "protected", **more)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a tornado: one bar per change from the VCF as drawn, largest on top; grey where data refute it."""
@@ -222,12 +222,12 @@ def sensitivity(
     drawn, *others = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
     wanted = [drawn, *first(others, limit)]
     missing = [variant for variant in wanted if variant.key not in kept.known]
-    for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
+    for variant, row in zip(missing, _answers(question, missing, base, jobs, engine), strict=True):
         kept.add(variant.key, row)
-    asked = {variant.key for variant in wanted}
+    answered = {variant.key for variant in wanted}
     rows = [
         {**kept.known[variant.key], "refuted": refuted(variant.graph)}
-        if variant.key in asked
+        if variant.key in answered
         else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
         for variant in variants
     ]
@@ -247,14 +247,14 @@ class _GraphQuestion:
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
-        asked = (self.roles, *self.measured.values(), self.seed)
+        settings = (self.roles, *self.measured.values(), self.seed)
         # A model is what it says: about the rows, and about others in which every column is taken from another row.
         predictor = Predictor.of(self.model, list(self.table.columns), self.measured["inputs"], self.measured["method"])
         rows = self.table.dropna()
         order = np.arange(len(rows))
         moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
         answers = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
-        return digest_of(drawn.graph.to_dagitty(), self.table, asked, answers)
+        return digest_of(drawn.graph.to_dagitty(), self.table, settings, answers)
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table
@@ -291,7 +291,7 @@ def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str], refuted
     return variant is not drawn, variant.hidden, bool(refuted.suspects(variant.graph)[0]), far
 
 
-def _asked(
+def _answers(
     question: _GraphQuestion, variants: list[Variant], base: EstimatedModel | None, n_jobs: int, engine: Engine | None
 ) -> Iterator[dict[str, Any]]:
     """The answer of each graph, in their order, as they come."""

@@ -151,9 +151,9 @@ def from_module(spec: str) -> Foreign:
         model: Any = importlib.import_module(module_name)
         for part in name.split("."):
             model = getattr(model, part)
-        if _asked_by(model) is None and _makes_a_model(model):
+        if _method_of(model) is None and _makes_a_model(model):
             model = model()
-        ask = _asked_by(model) or model
+        ask = _method_of(model) or model
         if isinstance(model, type) or not callable(ask):
             raise InputError(
                 f"--predictor {spec} is {'a class' if isinstance(model, type) else type(model).__name__}; name a "
@@ -165,7 +165,7 @@ def from_module(spec: str) -> Foreign:
         return Foreign(spec, ask, list(classes) if gives_probabilities and classes is not None else None, inputs)
 
 
-def _asked_by(model: Any) -> Any:
+def _method_of(model: Any) -> Any:
     """The method that a fitted model is asked by, if it has one."""
     methods = () if isinstance(model, type) else (getattr(model, name, None) for name in ("predict_proba", "predict"))
     return next(filter(callable, methods), None)

@@ -160,8 +160,8 @@ def conclude(audit: Audit) -> Conclusion:
     if effects is not None:
         effect, most = _effect(audit, effects)
         rows, moved = _rows(audit, effects)
-    asked = (effect, rows, spread if effects is None or audit.limits.max_vcf is not None else None)
-    checks = tuple(check for check in (use, *asked) if check is not None)
+    counted = spread if effects is None or audit.limits.max_vcf is not None else None
+    checks = tuple(check for check in (use, effect, rows, counted) if check is not None)
     broken = [check for check in checks if check is not use and not check.holds]
     if use is not None and not use.holds:
         explains = "is worse than a constant" if use.value < 0 else f"explains {percent(use.value)}"

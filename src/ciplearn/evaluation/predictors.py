@@ -161,8 +161,8 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
     """
     trained = getattr(model, "best_estimator_", model)
     roles = getattr(trained, "roles_", None)
-    told = (getattr(*each, None) for each in ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_")))
-    names = next((list(names) for names in told if names is not None), [])
+    keepers = ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_"))
+    names = next((list(kept) for keeper in keepers if (kept := getattr(*keeper, None)) is not None), [])
     strangers = [name for name in names if name in ignored]
     if strangers:
         raise InputError(

@@ -199,8 +199,8 @@ def scores_in_words(scores: Mapping[str, float], unit: Unit) -> dict[str, str]:
         "log_loss": ("log loss", decimal),
         "mse": ("root mean squared error", lambda error: unit.amount(math.sqrt(error))),
     }
-    told = {name for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
-    return {words: write(scores[name]) for name, (words, write) in writers.items() if name in told}
+    known = {name: score for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
+    return {words: write(known[name]) for name, (words, write) in writers.items() if name in known}
 
 
 def bootstrap_interval(

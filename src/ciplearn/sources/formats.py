@@ -164,8 +164,8 @@ def reading(path: Path) -> Iterator[None]:
         if path.is_file():
             with path.open("rb") as stream:
                 first = stream.read(4)
-        known = (what for beginning, what in _BEGINNINGS.items() if first.startswith(beginning))
-        what = next(known, "not UTF-8 text; save the table as UTF-8 or Parquet")
+        kinds = (kind for beginning, kind in _BEGINNINGS.items() if first.startswith(beginning))
+        what = next(kinds, "not UTF-8 text; save the table as UTF-8 or Parquet")
         raise InputError(f"{path} is {what}.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {_in_plain_words(str(error))}; correct that line.") from error

@@ -145,9 +145,9 @@ class TableFile:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Refuse a table that is written to by others while it is read."""
-        before = self._written()
+        before = self._state()
         yield
-        if self._written() != before:
+        if self._state() != before:
             raise InputError(f"{self.path} was changed while it was read; wait until it is written, and run again.")
 
     def digest(self) -> str:
@@ -159,7 +159,7 @@ class TableFile:
         """Return the bytes of the content."""
         return os.fstat(self.kept.fileno()).st_size if self.kept is not None else self.path.stat().st_size
 
-    def _written(self) -> tuple[int, ...]:
+    def _state(self) -> tuple[int, ...]:
         """Return what changes when others write to the file, or replace it."""
         if self.kept is not None:
             return ()
