@@ -40,8 +40,6 @@ class NaivePredictor(Baseline):
 
     Needs no graph. Parameters and attributes: see `Baseline`.
 
-    Examples
-    --------
     >>> from ciplearn import baselines, datasets
     >>> table = datasets.first_synthetic().sample(100, random_state=0)
     >>> baselines.NaivePredictor(protected=["A"], epochs=2).fit(table[["A", "L", "Z"]], table["Y"]).inputs_
@@ -63,8 +61,6 @@ class CF1(Baseline):
     Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
     `Baseline`; the graph is needed.
 
-    Examples
-    --------
     >>> from ciplearn import baselines, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(100, random_state=0)

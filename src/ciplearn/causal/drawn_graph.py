@@ -177,8 +177,6 @@ class DrawnGraph:
     ) -> Self:
         """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"`` or ``"sex, age | job | income"``.
 
-        Examples
-        --------
         >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
         CausalGraph('A -> Y, S -> A, S <-> Y')
         >>> CausalGraph.from_edges("sex, age | job | income")

@@ -90,8 +90,6 @@ class Independence:
 class Path:
     """Nodes in order and the arrow between each and the next: ``→``, ``←``, ``↔`` or ``−``.
 
-    Examples
-    --------
     >>> from ciplearn.causal import Path
     >>> print(Path(("A", "U", "Y"), ("←", "→")))
     A ← U → Y

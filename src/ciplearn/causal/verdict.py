@@ -94,8 +94,6 @@ class Change:
 class Repair:
     """Changes that together make the criterion hold, and the independence that then does.
 
-    Examples
-    --------
     >>> from ciplearn import CausalGraph
     >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
     >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
@@ -126,8 +124,6 @@ class Repair:
 class Fallback:
     """A statement that a penalty can enforce although the criterion fails, and what it buys.
 
-    Examples
-    --------
     >>> from ciplearn.causal import Fallback, Independence
     >>> print(Fallback(Independence("A", "L"), "parity in the data"))
     Ŷ ⊥ {A} | {L}: parity in the data

@@ -50,8 +50,6 @@ _TEST_ROWS = 16_281
 class Adult:
     """The two tables, with the same kinds of columns: numbers are whole, labels are categories with the same levels.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import Adult
     >>> sorted(Adult.__dataclass_fields__)
     ['left_out', 'source', 'test', 'train', 'weights']

@@ -47,8 +47,6 @@ class CounterfactualBounds:
     ``lower`` and ``upper`` that come closest to the two ends. Responses that are never asked about together stand in
     different rows, the others empty, and may be drawn independently.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from ciplearn import CausalGraph, counterfactual_bounds
     >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])

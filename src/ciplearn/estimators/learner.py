@@ -77,8 +77,6 @@ class Learner(ABC):
     Subclasses are frozen dataclasses whose fields are the settings. A setting with the name of a keyword of
     `CIPRegressor` takes that keyword's place.
 
-    Examples
-    --------
     >>> from ciplearn.learners import LEARNERS
     >>> LEARNERS["linear"]().settings["folds"]
     4

@@ -31,8 +31,6 @@ class Problem:
 
     ``table`` holds complete rows, outcome included; ``task`` is "classification" or "regression".
 
-    Examples
-    --------
     >>> from ciplearn import Problem, datasets
     >>> people = datasets.applicants().sample(100, random_state=0)
     >>> problem = Problem.of(people, graph=datasets.applicants().graph, outcome="income", protected=["sex"])

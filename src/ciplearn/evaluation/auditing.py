@@ -44,8 +44,6 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 class Beside:
     """A predictor that another one is compared with: ``model``, ``vcf`` and ``scores``, measured alike.
 
-    Examples
-    --------
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people, beside = world.sample(100, random_state=0), {"usual": lambda frame: 2 * frame["training"]}

@@ -81,8 +81,6 @@ class Floor:
     moves by more than the limit, NaN where nobody knows; ``rows`` what the models were estimated from, half of them
     each; ``left``, of a repair, the VCF that is left as a share of the model's own.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Floor
     >>> Floor(effect=1.3, moved=0.2, rows=400).effect > 1.0
     True
@@ -108,8 +106,6 @@ class Check:
     ``name`` and ``sentence`` are the question, and the answer with its number and its limit; ``before`` is what the
     predictor that was trained for accuracy alone, where there is one, has for a ``value``.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Check
     >>> Check("Largest effect:", "From a to b: +3; at most 2 is allowed.", False, "effect", value=3.0, limit=2.0).holds
     False
@@ -133,8 +129,6 @@ class Conclusion:
     of any predictor; else ``"fails"``. The ``headline`` is the figure that decides, beside its limit and what it was
     before, the ``advice`` what to do next where the predictor does not pass.
 
-    Examples
-    --------
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)

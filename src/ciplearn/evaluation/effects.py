@@ -36,8 +36,6 @@ class CounterfactualEffect:
     ``value`` is the mean of Ŷ under ``second`` minus Ŷ under ``first``, ``interval`` its 95 % interval by bootstrap
     over rows, and ``per_row`` the difference of each row.
 
-    Examples
-    --------
     >>> from ciplearn import counterfactual_effect, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
@@ -70,8 +68,6 @@ class FlipRate:
 
     ``per_row`` is the probability of a change: 0 or 1 where the row determines its noise.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, flip_rate
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)
@@ -116,8 +112,6 @@ def counterfactual_effect(
     ``first`` and ``second`` set the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else is as in
     `variance_of_counterfactuals`.
 
-    Examples
-    --------
     >>> from ciplearn import counterfactual_effect, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
@@ -156,8 +150,6 @@ def flip_rate(
     They are settings such as ``{"A": 1}``; the first is what was observed by default. All else is as in
     `variance_of_counterfactuals`.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, flip_rate
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)

@@ -70,8 +70,6 @@ class Product(CombinedKernel):
 
     Its kernels are named one by one, or in a list.
 
-    Examples
-    --------
     >>> from ciplearn import Categorical, Gaussian, Product
     >>> Product(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0], [1.0, 2.0]])
     tensor([[1.0000, 0.0000, 0.0000],
@@ -85,8 +83,6 @@ class Product(CombinedKernel):
 class Sum(CombinedKernel):
     """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part; kernels are named as in `Product`.
 
-    Examples
-    --------
     >>> from ciplearn import Categorical, Gaussian, Sum
     >>> Sum(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0]])
     tensor([[2., 1.],

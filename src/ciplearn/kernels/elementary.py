@@ -30,8 +30,6 @@ class Kernel(ABC):
     A kernel is *open* while one of its length scales is ``"median"``; `resolve` returns the same kernel with that scale
     read off some rows. Kernels never change: they can be shared, compared and printed.
 
-    Examples
-    --------
     >>> from ciplearn import Gaussian
     >>> Gaussian(1.0).is_open, Gaussian("median").is_open
     (False, True)
@@ -199,8 +197,6 @@ class Laplace(StationaryKernel):
 
     Parameters: see `Gaussian`.
 
-    Examples
-    --------
     >>> from ciplearn import Laplace
     >>> Laplace(1.0)([0.0, 1.0])
     tensor([[1.0000, 0.3679],
@@ -224,8 +220,6 @@ class Linear(Kernel):
     As the kernel of a prediction it sees dependence of the conditional *mean* only: enough for the variance of
     counterfactuals of a point predictor, blind to the rest of the distribution. Parameters: see `Gaussian`.
 
-    Examples
-    --------
     >>> from ciplearn import Linear
     >>> Linear()([1.0, 2.0])
     tensor([[1., 2.],
@@ -256,8 +250,6 @@ class Categorical(Kernel):
 
     ``mismatch``: ρ, the similarity of two different levels, 0 ≤ ρ < 1. ``columns``: see `Gaussian`.
 
-    Examples
-    --------
     >>> from ciplearn import Categorical
     >>> Categorical()([0, 1, 0])
     tensor([[1., 0., 1.],

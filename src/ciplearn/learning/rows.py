@@ -30,8 +30,6 @@ class TrainingRows:
     the independence to enforce. ``weights`` count in the loss; the penalty counts every row alike. ``imagined``: the
     first inputs as they would be in m other worlds, where rows bring these with them.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import TrainingRows
     >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
@@ -114,8 +112,6 @@ class DatasetRows:
     ``known`` is all that is in memory; its inputs, if any, are the network's first arguments. ``dataset`` is map-style,
     one item per row: a tensor, or a tuple of tensors, the network's further arguments. ``workers`` read ahead.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import DatasetRows
     >>> items = [((row,), row[:1], row[:1], row[1:]) for row in torch.zeros(5, 2)]

@@ -110,8 +110,6 @@ class StreamedRows:
     ``sample`` holds some of the rows, drawn from all files, for what a network reads off its rows before it is trained;
     ``places`` are the only inputs that are read, None reads all.
 
-    Examples
-    --------
     >>> from ciplearn.learning import StreamedRows
     >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart
     >>> layout = RowLayout(inputs=2, outputs=1, classes=False)

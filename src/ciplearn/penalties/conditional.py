@@ -162,8 +162,6 @@ class CIRCE(ConditionalPenalty):
 
     Conditional independence regression covariance [pogodin2022]. Parameters: see `ResidualHSCIC`.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import CIRCE, Gaussian
     >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
@@ -193,8 +191,6 @@ class HSCIC(ConditionalPenalty):
     The paper prints the middle term of each norm as a product of two scalars; it is −2 wᵀ[(K_Ŷ w) ∘ (K_R w)], as here.
     Parameters: see `ResidualHSCIC`; the ridge is the paper's by default.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import HSCIC, Gaussian
     >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()

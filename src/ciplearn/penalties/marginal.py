@@ -26,8 +26,6 @@ class HSIC(Penalty):
 
     Parameters: see `ResidualHSCIC`.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import HSIC, Gaussian
     >>> a, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
@@ -90,8 +88,6 @@ class MMD(Penalty):
     discrepancy. A cell with a single group has nothing to compare and counts zero. The operator is exact at any number
     of rows. ``kernel``: of the predictions.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import MMD, Gaussian
     >>> group, noise = torch.arange(200) % 2, torch.linspace(-2, 2, 200)

@@ -41,8 +41,6 @@ class Penalty(ABC):
     A length scale of ``kernel``, that of the predictions, that is left open, ``"median"``, is never read off
     predictions, with which it would shrink: an estimator settles it, `for_outcome` does, or the number is named.
 
-    Examples
-    --------
     >>> from ciplearn import ResidualHSCIC
     >>> ResidualHSCIC().for_outcome([1.0, 3.0]).kernel.lengthscale == 2**0.5
     True
@@ -145,8 +143,6 @@ class Penalty(ABC):
 class Setting:
     """Everything a criterion left open, as it was settled on the data.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import ResidualHSCIC
     >>> s, a = torch.randn(2, 50, 1)
@@ -287,8 +283,6 @@ class StreamedOperator:
     ``row_map`` is v, which takes rows (right, given) to their short vectors; ``n_rows`` is n, more than memory holds,
     so that a batch brings its own rows. The others are those of `Operator`.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> import torch
     >>> from ciplearn import Gaussian, ResidualHSCIC

@@ -34,8 +34,6 @@ class Additive:
 
     ``mean``: m, a function of the parents by name; without it V = s U. ``scale``: s, not zero.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import Additive
     >>> equation = Additive(lambda parents: 2 * parents["A"])

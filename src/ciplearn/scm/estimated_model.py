@@ -226,8 +226,6 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     ``model``: after ``dowhy.gcm.fit``; every node is one number. ``n_rows``: how many rows it was fitted to, for the
     report.
 
-    Examples
-    --------
     >>> from ciplearn.scm import from_dowhy
     >>> from_dowhy("not a model of dowhy.gcm")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):

@@ -96,8 +96,6 @@ class Kind:
 class Scalar(Kind):
     """A number; the kind of every node that is not declared.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Scalar
     >>> Scalar().columns("age")
     ('age',)
@@ -109,8 +107,6 @@ class Scalar(Kind):
 class Vector(Kind):
     """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Vector
     >>> Vector(3).columns("A")
     ('A[0]', 'A[1]', 'A[2]')
@@ -132,8 +128,6 @@ class Vector(Kind):
 class Categories(Kind):
     """One of a few labels: ``levels`` are all that the node can take, strings or values to compare with ``==``.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Categories
     >>> Categories(["nurse", "cook"]).levels
     ('nurse', 'cook')

@@ -71,8 +71,6 @@ class Identity(Link):
 class Log(Link):
     """h(v) = log(v − low): for numbers above a bound, on which noise acts as a factor.
 
-    Examples
-    --------
     >>> from ciplearn.scm import AdditiveNoise, Log
     >>> AdditiveNoise(link=Log()).label
     'log scale, additive noise'
@@ -95,8 +93,6 @@ class Log(Link):
 class Logit(Link):
     """h(v) = log((v − low) / (high − v)): for numbers between two bounds.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import Logit
     >>> Logit(0, 10).back(np.array([0.0]))
@@ -123,8 +119,6 @@ class AdditiveNoise(MechanismRecipe):
     ``regressor``: of scikit-learn, cloned before it is fitted; by default a smooth ridge regression, linear where there
     is no data. ``link``: h, the identity by default; on a `Log` scale the noise is a factor.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from ciplearn.scm import AdditiveNoise
     >>> AdditiveNoise(LinearRegression()).label  # pass it on: fit_scm(graph, rows, mechanisms={"hours": ...})
@@ -168,8 +162,6 @@ class LocationScale(MechanismRecipe):
     Each number of a vector has a scale of its own, and the residuals of a row stay together. ``link``: h; the identity
     by default.
 
-    Examples
-    --------
     >>> from ciplearn.scm import LocationScale, Log
     >>> LocationScale(Log()).label
     'log scale, location-scale noise'

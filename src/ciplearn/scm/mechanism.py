@@ -25,8 +25,6 @@ class Mechanism(ABC):
 
     Noise is an array whose first axis is rows; what a row holds is the mechanism's own affair.
 
-    Examples
-    --------
     >>> from ciplearn.scm import GumbelMax, Mechanism
     >>> isinstance(GumbelMax(["f", "m"], [0.5, 0.5]), Mechanism)
     True

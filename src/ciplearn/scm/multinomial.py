@@ -40,8 +40,6 @@ class GumbelMax(Mechanism):
     ``probabilities``: a function of the parents by name that returns p, shape (n, K); for a node without parents also a
     plain list.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import GumbelMax
     >>> job = GumbelMax(["cook", "nurse"], [0.25, 0.75])
@@ -118,8 +116,6 @@ class Multinomial(MechanismRecipe):
     regression on standardised parents. ``smooth``: whether log p̂ of the default bends where the data do, instead of
     being linear in the parents.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Multinomial
     >>> Multinomial(smooth=True).label
     'multinomial, smooth logistic'

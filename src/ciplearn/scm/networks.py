@@ -155,8 +155,6 @@ class MonotoneFlow(MechanismRecipe):
     ``transforms``, ``bins``, ``hidden``: layers of the flow, pieces of each spline, width of the two layers that read
     the parents. The others are those of Adam.
 
-    Examples
-    --------
     >>> from ciplearn.scm import MonotoneFlow
     >>> MonotoneFlow().label  # pass it on: fit_scm(graph, rows, mechanisms={"L": MonotoneFlow()})
     'monotone flow'

@@ -35,8 +35,6 @@ class Part(ABC):
 
     ``where``: what people call it, the name of a file. ``n_rows``: None where that is known after reading only.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ciplearn.sources import open_source
@@ -57,8 +55,6 @@ class Part(ABC):
 class Source(ABC):
     """A table in parts; people call it what ``shown`` says.
 
-    Examples
-    --------
     >>> import pyarrow.dataset
     >>> from ciplearn.sources import open_source
     >>> source = open_source(pyarrow.dataset.dataset(pyarrow.table({"a": [1.0, 2.0]})))
@@ -91,8 +87,6 @@ class Source(ABC):
 class TableFiles(Source):
     r"""Files that match a pattern, or that a folder holds.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ciplearn.sources import TableFiles
@@ -239,8 +233,6 @@ class FilePart(Part):
 def as_source(table: Any) -> Source | None:
     """Return a path, a pattern, a pyarrow dataset or a Ray dataset as a source; None for anything else.
 
-    Examples
-    --------
     >>> from ciplearn.sources import as_source
     >>> as_source([[1.0, 2.0]]) is None
     True
@@ -261,8 +253,6 @@ def as_source(table: Any) -> Source | None:
 def open_source(table: Any) -> Source:
     """Return the same, and refuse anything else.
 
-    Examples
-    --------
     >>> from ciplearn.sources import open_source
     >>> open_source(3)
     Traceback (most recent call last):
