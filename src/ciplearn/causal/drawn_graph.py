@@ -111,10 +111,8 @@ class DrawnGraph:
         known = self.known(names, role)
         for name in known:
             if name in self.latent:
-                raise GraphError(
-                    f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
-                    "measure it."
-                )
+                why = f"{role} names {name!r}, which is latent"
+                raise GraphError(f"{why}; only observed nodes can take part, so leave it out or measure it.")
         return known
 
     def numbers(self, names: Names, role: str = "nodes") -> set[int]:

@@ -240,10 +240,8 @@ def read_question(
 
     targets = graph.known(graph.outcomes if outcome is None else outcome, "outcome")
     if len(targets) != 1:
-        raise GraphError(
-            f"The criterion needs one outcome, but {len(targets)} were received ({as_set(targets)}); name one node, "
-            "for several columns draw one node that stands for them."
-        )
+        why = f"The criterion needs one outcome, but {len(targets)} were received ({as_set(targets)})"
+        raise GraphError(f"{why}; name one node, for several columns draw one node that stands for them.")
     (target,) = part(targets, "outcome")
     others = tuple(name for name in graph.observed if name != target)
     named = part(graph.exposures if protected is None else protected, "protected")

@@ -156,10 +156,8 @@ def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     complete = len(listing) <= most
     judged = [judge(member, question) for member in listing[:most]]
     if not judged:
-        raise GraphError(
-            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
-            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
-        )
+        why = "No graph directs every undirected edge without a cycle or a new collider"
+        raise GraphError(f"{why}; check the undirected edges {', '.join(f'{a} − {b}' for a, b in graph.undirected)}.")
     shared = _one_adjustment(listing[:most], question, judged)
     holding = [verdict for verdict in shared if verdict.holds]
     holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"

@@ -264,10 +264,8 @@ class Verdict:
                 fields["members"] += (judged,)
             return ClassVerdict(**fields)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise InputError(
-                f"This is no verdict on this graph ({type(error).__name__}: {error}); pass what to_dict() returned "
-                "and the graph that was judged."
-            ) from error
+            why = f"This is no verdict on this graph ({type(error).__name__}: {error})"
+            raise InputError(f"{why}; pass what to_dict() returned and the graph that was judged.") from error
 
     def headline(self) -> str:
         """Return the verdict in words, and then in signs."""

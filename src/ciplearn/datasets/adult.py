@@ -229,10 +229,8 @@ def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
             for name, content in files.items():
                 write_file(folder / name, content)
         except InputError as error:
-            raise InputError(
-                f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
-                "XDG_CACHE_HOME to another."
-            ) from error
+            why = f"The Adult data cannot be kept: {str(error).split(';')[0]}"
+            raise InputError(f"{why}; free or permit that folder, or set XDG_CACHE_HOME to another.") from error
         return
     raise MissingDataError(
         f"The Adult data could not be downloaded ({'; '.join(failures)}); save adult.data and adult.test from "

@@ -192,10 +192,8 @@ def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_ar
     sizes = [component.size for component in components]
     if prod(sizes) > _MOST_JOINT_VARIABLES:
         names = as_list(as_set(component.nodes) for component in components)
-        raise InputError(
-            f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}; "
-            "merge levels, or ask with less evidence."
-        )
+        why = f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}"
+        raise InputError(f"{why}; merge levels, or ask with less evidence.")
     total = np.ones(1)
     for component in components:
         total = np.kron(total, component.constraints[0][0])
@@ -278,10 +276,8 @@ def possible_worlds(
             choices[node, node in below] &= {level}
     count = prod(map(len, choices.values()))
     if count > _MOST_PAIRS:
-        raise InputError(
-            f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}; give more evidence, or "
-            "merge levels."
-        )
+        why = f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}"
+        raise InputError(f"{why}; give more evidence, or merge levels.")
     grid = np.array(list(product(*map(sorted, choices.values()))), dtype=int).reshape(count, len(copies))
     values = {copy: grid[:, place] for place, copy in enumerate(copies)}
     possible = all(do[node] == level for node, level in event.items() if node in do)

@@ -203,20 +203,16 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
     held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
     absent = [node for node, columns in held.items() if not columns]
     if absent:
-        raise InputError(
-            f"The table has no column for {as_list(absent)}, which the graph calls observed; add the columns, or mark "
-            "the nodes as latent."
-        )
+        why = f"The table has no column for {as_list(absent)}, which the graph calls observed"
+        raise InputError(f"{why}; add the columns, or mark the nodes as latent.")
     if len(table) < MIN_ROWS:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
     needed = [table[column] for columns in held.values() for column in columns]
     for column in needed:
         check_cells(column)
     if all(column.nunique() <= 1 for column in needed):
-        raise InputError(
-            "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested; pass "
-            "rows that differ."
-        )
+        why = "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested"
+        raise InputError(f"{why}; pass rows that differ.")
     return held
 
 

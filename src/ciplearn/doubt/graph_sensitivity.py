@@ -375,8 +375,6 @@ def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
         of_kind(each, CausalGraph, str(name), "pass graphs")
         differing = sorted(set(each.observed) ^ set(graph.observed))
         if differing:
-            raise InputError(
-                f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only; "
-                "compare graphs of the same columns."
-            )
+            why = f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only"
+            raise InputError(f"{why}; compare graphs of the same columns.")
         yield Variant(str(name), _directed(each), hidden=bool(each.bidirected or each.latent))

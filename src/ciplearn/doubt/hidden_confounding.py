@@ -223,10 +223,8 @@ def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Seque
     named = () if asked is None else graph.known_observed(asked, "nodes")
     for node in (protected, *named):
         if node not in table:
-            raise InputError(
-                f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers; draw a "
-                "node per column."
-            )
+            why = f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers"
+            raise InputError(f"{why}; draw a node per column.")
     for node in named:
         if node == protected or not graph.parents(node) or not holds_numbers(table[node]):
             raise InputError(f"{node} must be another node of numbers with parents, so that its noise can be varied.")

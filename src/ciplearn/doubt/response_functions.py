@@ -234,10 +234,8 @@ class Component:
         """The number of unknowns."""
         size = sum(self._block_sizes)
         if size > MOST_VARIABLES:
-            raise InputError(
-                f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
-                "levels, or leave out parents and latent causes that you can argue away."
-            )
+            why = f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}"
+            raise InputError(f"{why}; merge levels, or leave out parents and latent causes that you can argue away.")
         return size
 
     @cached_property
@@ -316,10 +314,8 @@ def minimiser(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: n
     """Return the probabilities p of least costs·p with matrix p = right."""
     program = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
     if program.status != 0:
-        raise NumericalError(
-            f"The linear program of {len(costs)} variables was not solved ({program.message.strip()}); pass "
-            "probabilities with more digits, or merge rare levels."
-        )
+        why = f"The linear program of {len(costs)} variables was not solved ({program.message.strip()})"
+        raise NumericalError(f"{why}; pass probabilities with more digits, or merge rare levels.")
     return np.clip(program.x, 0.0, 1.0)
 
 

@@ -50,10 +50,8 @@ class Foreign:
                 answer = answer.reindex(frame.index)
             answer = np.asarray(answer.astype(float).filled(np.nan) if np.ma.is_masked(answer) else answer)
         if answer.ndim not in (1, 2) or len(answer) != len(frame) or 0 in answer.shape[1:]:
-            raise InputError(
-                f"{self.name} returned shape {answer.shape} for {len(frame)} rows; return one number per row, or one "
-                "probability per class."
-            )
+            why = f"{self.name} returned shape {answer.shape} for {len(frame)} rows"
+            raise InputError(f"{why}; return one number per row, or one probability per class.")
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
@@ -202,10 +200,8 @@ def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]
         width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else "some"
         if inputs is None or width not in ("some", len(inputs)):
             named = "none" if inputs is None else len(inputs)
-            raise InputError(
-                f"{path} takes a table of {width} columns, and --inputs names {named}; name them in the order in which "
-                "the model was trained."
-            )
+            why = f"{path} takes a table of {width} columns, and --inputs names {named}"
+            raise InputError(f"{why}; name them in the order in which the model was trained.")
         reads = {table.name: list(inputs)}
 
     def ask(frame: pd.DataFrame) -> Array:

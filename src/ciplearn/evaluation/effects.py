@@ -163,10 +163,8 @@ def flip_rate(
     def label(frame: pd.DataFrame) -> Array:
         labels = predictor.raw(frame)
         if labels.ndim == 2 and labels.shape[1] > 1:
-            raise InputError(
-                f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a "
-                "classifier with predict, or a function that returns labels."
-            )
+            why = f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}"
+            raise InputError(f"{why}; pass a classifier with predict, or a function that returns labels.")
         return labels
 
     labels = [each["model"] for each in points.answers_under({"model": label}, (first, second))]

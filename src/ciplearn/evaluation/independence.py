@@ -161,10 +161,8 @@ class Sides:
         context = None if given is None else Variable.of(given, "given")
         for name, side in (("right", other), ("given", context or left)):
             if side.n != left.n:
-                raise InputError(
-                    f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same "
-                    "rows, in the same order."
-                )
+                why = f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}"
+                raise InputError(f"{why}; pass the same rows, in the same order.")
         return cls(left, other, context)
 
     def sampled(self, most: int, generator: Generator) -> Sides:

@@ -84,10 +84,8 @@ class InterventionLaw:
         if self.drawn is not None:
             values = _as_values(self.drawn(n, generator), tuple(self.distinct.columns))
             if len(values) != n:
-                raise InputError(
-                    f"interventions must return {n} rows when asked for them, got {len(values)}; use the first "
-                    "argument as the number of rows."
-                )
+                why = f"interventions must return {n} rows when asked for them, got {len(values)}"
+                raise InputError(f"{why}; use the first argument as the number of rows.")
             return Interventions(values)
         if self.every or self.code is None:
             seen = np.tile(np.arange(self.k), (points, 1))

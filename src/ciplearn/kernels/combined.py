@@ -28,10 +28,8 @@ class CombinedKernel(Kernel):
         if len(parts) == 1 and not isinstance(parts[0], Kernel) and isinstance(parts[0], Iterable):
             parts = tuple(parts[0])
         if not parts or not all(isinstance(part, Kernel) for part in parts):
-            raise InputTypeError(
-                f"{type(self).__name__} takes kernels, got {parts!r}; "
-                f"pass for example Product(Gaussian(columns=[0]), Categorical(columns=[1]))."
-            )
+            why = f"{type(self).__name__} takes kernels, got {parts!r}"
+            raise InputTypeError(f"{why}; pass for example Product(Gaussian(columns=[0]), Categorical(columns=[1])).")
         object.__setattr__(self, "parts", parts)
         # The parts share one tensor.
         object.__setattr__(self, "takes_codes", all(part.takes_codes for part in self.parts))

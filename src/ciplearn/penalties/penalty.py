@@ -242,10 +242,8 @@ class Operator:
     def _checked_rows(self, rows: Any, b: int) -> Tensor | None:
         if rows is None:
             if b != self.n_rows:
-                raise InputError(
-                    f"The operator was prepared on {self.n_rows} rows, got {b} predictions; "
-                    f"pass rows= with the index of each prediction's row."
-                )
+                why = f"The operator was prepared on {self.n_rows} rows, got {b} predictions"
+                raise InputError(f"{why}; pass rows= with the index of each prediction's row.")
             return None
         try:
             index = torch.as_tensor(rows)
@@ -257,22 +255,16 @@ class Operator:
             raise InputTypeError(f"rows must hold whole numbers, got {kind}; pass the index of each row.")
         index = index.to(torch.int64)
         if index.shape != (b,):
-            raise InputError(
-                f"rows must have shape ({b},), one index per prediction, got {tuple(index.shape)}; "
-                f"pass the index of each prediction's row."
-            )
+            why = f"rows must have shape ({b},), one index per prediction, got {tuple(index.shape)}"
+            raise InputError(f"{why}; pass the index of each prediction's row.")
         # On a device an order would wait for all work before it.
         ordered = torch.stack(torch.aminmax(index)).tolist() if index.is_cuda else np.sort(index.numpy())
         if b and (ordered[0] < 0 or ordered[-1] >= self.n_rows):
-            raise InputError(
-                f"rows must lie between 0 and {self.n_rows - 1}, got {ordered[0]} to {ordered[-1]}; "
-                f"number rows as they were when the operator was prepared."
-            )
+            why = f"rows must lie between 0 and {self.n_rows - 1}, got {ordered[0]} to {ordered[-1]}"
+            raise InputError(f"{why}; number rows as they were when the operator was prepared.")
         if not index.is_cuda and (repeated := np.count_nonzero(ordered[1:] == ordered[:-1])):
-            raise InputError(
-                f"rows must name each row at most once, got {b - repeated} different ones among {b}; draw batches "
-                f"without replacement."
-            )
+            why = f"rows must name each row at most once, got {b - repeated} different ones among {b}"
+            raise InputError(f"{why}; draw batches without replacement.")
         return index.to(self.storage.parts()[0].device)
 
 

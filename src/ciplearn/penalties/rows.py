@@ -108,10 +108,8 @@ class PenaltyRows:
     def from_chunks(cls, pairs: Iterable[Any], codes: tuple[bool, bool]) -> Self:
         """Rows that come in pieces, each a pair (right, given); the pieces are read several times."""
         if isinstance(pairs, Iterator):
-            raise InputTypeError(
-                f"chunks are read several times, got a one-way {type(pairs).__name__}; pass a list, or an object whose "
-                f"__iter__ opens the files anew."
-            )
+            why = f"chunks are read several times, got a one-way {type(pairs).__name__}"
+            raise InputTypeError(f"{why}; pass a list, or an object whose __iter__ opens the files anew.")
         return cls([_Chunks(pairs, codes)])
 
     def chunks(self) -> Iterator[Pair]:

@@ -76,10 +76,8 @@ class EquationMechanism(Mechanism):
         """f(pa, u), checked."""
         value = self._shaped(parents, noise)
         if lost := _not_finite(value):
-            raise InputError(
-                f"The equation of {self.node} returned NaN or infinity in {lost} of {len(value)} rows; make it finite "
-                "for every value of its parents and its noise."
-            )
+            why = f"The equation of {self.node} returned NaN or infinity in {lost} of {len(value)} rows"
+            raise InputError(f"{why}; make it finite for every value of its parents and its noise.")
         return value
 
     def _shaped(self, parents: Parents, noise: Array) -> Array:
@@ -100,10 +98,8 @@ class EquationMechanism(Mechanism):
                 f"levels with kinds={{{self.node!r}: Categories([...])}}."
             )
         if array.ndim and array.shape != shape:
-            raise InputError(
-                f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}; "
-                "write it for whole columns, or declare the node's size with Vector(size)."
-            )
+            why = f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}"
+            raise InputError(f"{why}; write it for whole columns, or declare the node's size with Vector(size).")
         return np.asarray(array if array.ndim else np.full(shape, array), dtype=np.float64)
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
@@ -122,10 +118,8 @@ class EquationMechanism(Mechanism):
                 "was received; return one noise per row."
             )
         if lost := _not_finite(noise):
-            raise InputError(
-                f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
-                "sample with sample_units, which keeps the noise."
-            )
+            why = f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows"
+            raise InputError(f"{why}; drop those rows, or sample with sample_units, which keeps the noise.")
         again = self.evaluate(parents, noise)
         labels = isinstance(self.kind, Categories)
         if not ((again == value).all() if labels else _close(again, value, _ROUND_TRIP)):

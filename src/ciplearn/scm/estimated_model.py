@@ -100,10 +100,8 @@ class EstimatedModel(StructuralCausalModel):
         for node in [node for node in nodes if node in tied]:
             variants = self.variants(node)
             if tied[node] not in variants:
-                raise InputError(
-                    f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept; fit the model anew "
-                    "with fit_scm."
-                )
+                why = f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept"
+                raise InputError(f"{why}; fit the model anew with fit_scm.")
             models.append(variants[tied[node]])
         return tuple(models)
 
@@ -192,10 +190,8 @@ def _as_json(value: Any, arrays: dict[str, Array], node: str) -> Any:
             "class": type(value).__name__,
             "fields": {field.name: _as_json(getattr(value, field.name), arrays, node) for field in fields(value)},
         }
-    raise InputError(
-        f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data; leave its mechanism to "
-        "fit_scm, or keep the table and fit again."
-    )
+    why = f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data"
+    raise InputError(f"{why}; leave its mechanism to fit_scm, or keep the table and fit again.")
 
 
 def _read(value: Any, arrays: Mapping[str, Array]) -> Any:
@@ -233,10 +229,8 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     """
     # dowhy itself is never imported: its interface is read. Parents of a mechanism stand in sorted order.
     if not hasattr(model, "causal_mechanism") or not hasattr(model, "graph"):
-        raise InputTypeError(
-            f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}; fit one "
-            "with dowhy.gcm.fit(model, data)."
-        )
+        why = f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}"
+        raise InputTypeError(f"{why}; fit one with dowhy.gcm.fit(model, data).")
     # dowhy keeps mechanisms as attributes of nodes, which a causal graph has no use for.
     bare = type(model.graph)()
     bare.add_nodes_from(model.graph.nodes)

@@ -167,10 +167,8 @@ class _Table:
     def of(self, nodes: Sequence[str]) -> dict[str, Array]:
         rows = np.logical_and.reduce([self.present[node] for node in nodes])
         if rows.sum() < _MIN_ROWS:
-            raise InputError(
-                f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}; at least {_MIN_ROWS} are "
-                "needed, so impute some of the columns."
-            )
+            why = f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}"
+            raise InputError(f"{why}; at least {_MIN_ROWS} are needed, so impute some of the columns.")
         return {node: self.values[node][rows] for node in nodes}
 
     def notes(self) -> Iterator[str]:
@@ -302,10 +300,8 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
         elif children:
             learned[latent] = children
             if shared := [child for child in children if child in learned_by]:
-                raise InputError(
-                    f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}; draw "
-                    "one latent node for both."
-                )
+                why = f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}"
+                raise InputError(f"{why}; draw one latent node for both.")
             learned_by |= dict.fromkeys(children, latent)
     nodes = tuple(node for node in graph.nodes if node not in graph.latent or node in learned)
     edges = tuple(edge for edge in graph.directed if edge[0] in nodes)

@@ -53,10 +53,8 @@ class Kind:
         columns = []
         for name in self.columns(node):
             if not holds_numbers(frame[name]):
-                raise InputTypeError(
-                    f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}; convert it, or declare "
-                    "the node's levels with Categories([...])."
-                )
+                why = f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}"
+                raise InputTypeError(f"{why}; convert it, or declare the node's levels with Categories([...]).")
             columns.append(as_numbers(frame[name]).to_numpy())
             _refuse_missing(~np.isfinite(columns[-1]), name)
         return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
@@ -84,10 +82,8 @@ class Kind:
         if array.shape == (n, 1) and not self.shape:
             array = array[:, 0]
         if array.shape not in ((), self.shape, shape):
-            raise InputError(
-                f"{node} takes one value or values of shape {shape}, but shape {array.shape} was received; pass one of "
-                f"these, or declare kinds={{{node!r}: Vector(size)}}."
-            )
+            why = f"{node} takes one value or values of shape {shape}, but shape {array.shape} was received"
+            raise InputError(f"{why}; pass one of these, or declare kinds={{{node!r}: Vector(size)}}.")
         return array if array.shape == shape else np.broadcast_to(array, shape).copy()
 
 
@@ -194,10 +190,8 @@ class Categories(Kind):
 
 def _refuse_missing(missing: Array, column: str) -> None:  # (n,), boolean
     if missing.any():
-        raise InputError(
-            f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows; drop or impute "
-            "those rows first."
-        )
+        why = f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows"
+        raise InputError(f"{why}; drop or impute those rows first.")
 
 
 def plain(value: Any, kind: Kind) -> Any:
@@ -245,10 +239,8 @@ def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str
     if strangers := [name for name in frame.columns if name not in columns]:
         name = strangers[0]
         hint = "it is latent, so drop it" if name in graph.latent else nearest(str(name), columns, "columns")
-        raise InputError(
-            f"{role} has the column {name!r}, which belongs to no observed node of the model; drop it, or add it "
-            f"to the graph ({hint.rstrip('.')})."
-        )
+        why = f"{role} has the column {name!r}, which belongs to no observed node of the model"
+        raise InputError(f"{why}; drop it, or add it to the graph ({hint.rstrip('.')}).")
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,10 +54,8 @@ class Link:
     def check(self, values: Array, node: str) -> None:
         """Refuse values outside the domain."""
         if not self.allows(values):
-            raise InputError(
-                f"{node} holds {float(np.min(values)):g} to {float(np.max(values)):g}, beyond what {self!r} can take; "
-                "use another link or mechanism for this node."
-            )
+            why = f"{node} holds {float(np.min(values)):g} to {float(np.max(values)):g}, beyond what {self!r} can take"
+            raise InputError(f"{why}; use another link or mechanism for this node.")
 
 
 @kept

@@ -225,10 +225,8 @@ class StructuralCausalModel:
                 if node in units.noise:
                     natural = self.mechanisms[node].evaluate(parents, units.noise[node])
                 elif natural is not None:
-                    raise InputError(
-                        f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or "
-                        f"name {node} among them."
-                    )
+                    why = f"These units lack the noise of {node}, which this action changes"
+                    raise InputError(f"{why}; abduct with nodes=None, or name {node} among them.")
             if action is not None:
                 # Units that were sampled have no labels of their own, by which values could be matched.
                 index = units.index if units.values else None
@@ -286,10 +284,8 @@ def _assembled(
     for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
         graph.known(mapping, role)
     if missing := [node for node in graph.nodes if node not in equations]:
-        raise InputError(
-            f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
-            f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
-        )
+        why = f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one)"
+        raise InputError(f"{why}; add equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents.")
     settled: dict[str, Kind] = {}
     for node in graph.nodes:
         declared, equation = kinds.get(node), equations[node]
@@ -299,10 +295,8 @@ def _assembled(
             )
         brought = equation.kind if isinstance(equation, GumbelMax) else None
         if brought is not None and isinstance(declared, Categories) and declared != brought:
-            raise InputError(
-                f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation; drop the "
-                "entry in kinds."
-            )
+            why = f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation"
+            raise InputError(f"{why}; drop the entry in kinds.")
         settled[node] = brought or declared or Scalar()
     mechanisms = {
         node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)

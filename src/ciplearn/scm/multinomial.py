@@ -134,10 +134,8 @@ class Multinomial(MechanismRecipe):
     def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> GumbelMax:
         """Fit the classifier; levels that these rows lack get a vanishing probability."""
         if not isinstance(sample.kind, Categories):
-            raise InputError(
-                f"{sample.node} holds numbers, which a multinomial cannot make; convert the column to category dtype, "
-                "or use AdditiveNoise for this node."
-            )
+            why = f"{sample.node} holds numbers, which a multinomial cannot make"
+            raise InputError(f"{why}; convert the column to category dtype, or use AdditiveNoise for this node.")
         codes = sample.kind.codes(sample.target, sample.node)
         probabilities: Any
         if len(np.unique(codes)) == 1:

@@ -186,26 +186,20 @@ def _compiled(tree: ast.expr, where: str) -> tuple[_Function, list[str]]:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             function = getattr(np, name)
             if len(arguments) != _FUNCTIONS[name]:
-                raise InputError(
-                    f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}; "
-                    f"{name} takes {_FUNCTIONS[name]}."
-                )
+                why = f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}"
+                raise InputError(f"{why}; {name} takes {_FUNCTIONS[name]}.")
             parts = arguments if name == "where" else _numeric(arguments, tree, where)
         case _:
-            raise InputError(
-                f"{where} holds {_short(ast.unparse(tree))}, which formulas do not have; use numbers, names, "
-                f"+ - * / ** %, comparisons and {', '.join(_FUNCTIONS)}."
-            )
+            why = f"{where} holds {_short(ast.unparse(tree))}, which formulas do not have"
+            raise InputError(f"{why}; use numbers, names, + - * / ** %, comparisons and {', '.join(_FUNCTIONS)}.")
     inner = [_compiled(part, where) for part in parts]
     return lambda values: function(*(part(values) for part, _ in inner)), [name for _, used in inner for name in used]
 
 
 def _numeric(parts: list[ast.expr], around: ast.expr, where: str) -> list[ast.expr]:
     if any(map(_is_text, parts)):
-        raise InputError(
-            f"{where} computes with text, got {_short(ast.unparse(around))}; text can be compared with == and !=, and "
-            "be a result of where."
-        )
+        why = f"{where} computes with text, got {_short(ast.unparse(around))}"
+        raise InputError(f"{why}; text can be compared with == and !=, and be a result of where.")
     return parts
 
 

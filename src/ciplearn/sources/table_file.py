@@ -185,10 +185,8 @@ class OpenTable(ABC):
         counts = Counter(self.names)
         for name in columns:
             if not counts[name]:
-                raise InputError(
-                    f"{self.file.path} lacks the column {name!r}, which the model was trained with; add it, or "
-                    f"rename one of {shortened(self.names)}."
-                )
+                why = f"{self.file.path} lacks the column {name!r}, which the model was trained with"
+                raise InputError(f"{why}; add it, or rename one of {shortened(self.names)}.")
             if counts[name] > 1:
                 raise InputError(f"{self.file.path} has several columns named {name!r}; rename all but one of them.")
 

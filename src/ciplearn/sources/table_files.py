@@ -261,10 +261,8 @@ def open_source(table: Any) -> Source:
     """  # noqa: E501
     if (source := as_source(table)) is not None:
         return source
-    raise InputTypeError(
-        f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}; "
-        "pass for example 'rows/*.parquet'."
-    )
+    why = f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}"
+    raise InputTypeError(f"{why}; pass for example 'rows/*.parquet'.")
 
 
 class _Dataset(Source):
