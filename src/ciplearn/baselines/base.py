@@ -283,11 +283,11 @@ def settle_columns(
         if not named["protected"]:
             why = f"No protected column was named, got protected={protected!r}"
             raise InputError(f"{why}; name the columns to be invariant in.")
-        nodes = tuple(dict.fromkeys(named["protected"]))
+        protected_nodes = tuple(dict.fromkeys(named["protected"]))
         # A vector is a node where it is named so.
-        vectors = [node for node in nodes if node not in names]
+        vectors = [node for node in protected_nodes if node not in names]
         seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
-        columns = NodeColumns(names, nodes, tuple(dict.fromkeys(seen)), outcome)
+        columns = NodeColumns(names, protected_nodes, tuple(dict.fromkeys(seen)), outcome)
     else:
         nodes = named_nodes(named, checked_graph(graph), names)
         roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)
