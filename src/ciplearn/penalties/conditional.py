@@ -15,17 +15,12 @@ from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
 from ciplearn.penalties import low_rank
 from ciplearn.penalties.low_rank import CHECKED_ROWS, FeatureRegression, RegressionProblem, gradient_error
-from ciplearn.penalties.penalty import (
-    DEFAULT_FEATURES,
-    DEFAULT_KERNEL,
-    DEFAULT_RANK,
-    EXACT_ROWS,
-    Operator,
-    Penalty,
-    Setting,
-)
+from ciplearn.penalties.penalty import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Operator, Penalty, Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
+
+# The most columns of a factor beyond exact rows; half of them do where few columns are involved.
+_RANK = 256
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
@@ -42,7 +37,7 @@ class ConditionalPenalty(Penalty, ABC):
     centre: bool = False
     exact_rows: int | None = EXACT_ROWS
     features: FeatureMap = DEFAULT_FEATURES
-    rank: int = DEFAULT_RANK
+    rank: int = _RANK
 
     def __post_init__(self) -> None:
         super().__post_init__()

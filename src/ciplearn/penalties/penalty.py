@@ -21,9 +21,8 @@ from ciplearn.penalties.inner_product import inner_product, stacked_inner_produc
 from ciplearn.penalties.rows import PenaltyRows, RowPart, checked, with_codes
 from ciplearn.penalties.storage import DenseMatrix, RowMap, Storage
 
-# Up to so many rows the operator is exact: cubic in rows, a few seconds on one thread. Beyond that, the most columns of
-# a factor; half of them do where few columns are involved.
-EXACT_ROWS, DEFAULT_RANK = 2048, 256
+# Up to so many rows the operator is exact: cubic in rows, a few seconds on one thread.
+EXACT_ROWS = 2048
 DEFAULT_FEATURES = Nystroem(n_features=128)
 
 # On variables its length scale is read off the data; on predictions it is left to be settled.
