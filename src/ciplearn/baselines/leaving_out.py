@@ -129,7 +129,7 @@ class InvariantDirections(Baseline):
         values = np.asarray(y)[complete].reshape(len(table[complete]), -1)
         outcome = (self.outcome, values[:, 0]) if self.outcome is not None and values.shape[1] == 1 else None
         about = table[complete], columns.of(columns.protected), outcome
-        movement = np.sum([self._movement(one, *about) for one in checked_models(self.counterfactuals)], axis=0)
+        movement = np.sum([self._movement(model, *about) for model in checked_models(self.counterfactuals)], axis=0)
         encoded = self.encoding_.features(table[complete]).astype(float)
         spread = np.cov(encoded, rowvar=False, ddof=0).reshape(movement.shape)
         still = np.diag(movement) <= tolerance**2 * np.diag(spread)

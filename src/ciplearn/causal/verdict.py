@@ -331,7 +331,7 @@ class ClassVerdict(Verdict):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the graph as JSON-ready data; members by their directions, without repairs of their own."""
-        members = [{"directed": list(map(list, self.chosen(one))), **one._judgement()} for one in self.members]
+        members = [{"directed": list(map(list, self.chosen(member))), **member._judgement()} for member in self.members]
         scope = {"holds_in": self.holds_in, "complete": self.complete, "deciding": list(map(list, self.deciding))}
         return {**super().to_dict(), **scope, "members": members}
 

@@ -153,7 +153,7 @@ class ObservedGraph:
             above[latent] = set()
         seen = [node for node in order if node not in hidden]
         causes = {frozenset(graph.names(node for node in seen if latent in above[node])) for latent in hidden}
-        kept = [one for one in causes if len(one) > 1 and not any(one < other for other in causes)]
+        kept = [cause for cause in causes if len(cause) > 1 and not any(cause < other for other in causes)]
         parents = {graph.nodes[node]: tuple(graph.nodes[p] for p in seen if p in above[node]) for node in seen}
         return cls(parents, tuple(sorted(kept, key=sorted)))
 

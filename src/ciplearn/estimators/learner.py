@@ -192,7 +192,7 @@ class Linear(Learner):
         named = entries(self.strengths)
         if not named:
             raise InputError(f"strengths must be numbers to choose from, got {self.strengths!r}; pass for example [1].")
-        object.__setattr__(self, "strengths", tuple(positive(one, "Each of the strengths") for one in named))
+        object.__setattr__(self, "strengths", tuple(positive(strength, "Each of the strengths") for strength in named))
 
     def trained(self, training: Training) -> Fit:
         """Solve for the weights."""
@@ -221,7 +221,7 @@ class Linear(Learner):
         model = LogisticRegression(C=1 / _USUAL_STRENGTH, max_iter=2000)
         if np.bincount(labels).min() >= self.folds and len(self.strengths) > 1:
             folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed)
-            choices = {"C": [1 / one for one in self.strengths]}
+            choices = {"C": [1 / strength for strength in self.strengths]}
             search = GridSearchCV(model, choices, scoring="neg_log_loss", cv=folds, refit=False)
             model.set_params(**search.fit(inputs, labels, sample_weight=weights).best_params_)
         return model.fit(inputs, labels, sample_weight=weights)

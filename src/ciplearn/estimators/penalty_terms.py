@@ -185,7 +185,7 @@ def imagined_rows(
     outcome = None if estimator.outcome is None or target is None else (estimator.outcome, target)
     roles, seed = estimator.roles_, estimator.preparation_seed_
     models = checked_models(estimator.counterfactuals)
-    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]
+    return [imagine(model, table, roles.protected, estimator.encoding_, outcome, seed) for model in models]
 
 
 OUTCOME, AUTO = "outcome", "auto"
@@ -234,7 +234,7 @@ def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[floa
         # The number that was passed, or 1 where gamma is the penalty's plain weight.
         scale = estimator.gamma_scale
         return 1.0 if is_relative(estimator) or isinstance(scale, str) else positive(scale, "gamma_scale"), ()
-    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / one for one in scales)
+    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / scale for scale in scales)
 
 
 def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:

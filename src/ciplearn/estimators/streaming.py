@@ -272,7 +272,7 @@ def prepare_stream(
 
     def encoding(names: Sequence[str]) -> TableEncoding:
         held = [columns[name] for name in dict.fromkeys(names)]
-        return TableEncoding(tuple(one.encoding(with_missing=one.known < total.rows) for one in held))
+        return TableEncoding(tuple(column.encoding(with_missing=column.known < total.rows) for column in held))
 
     estimator._learn_summed_target(columns[outcome])
     estimator.encoding_ = encoding(roles.inputs)
@@ -334,7 +334,7 @@ def _prepared(
     relative, (outcome, constant_loss) = is_relative(estimator), estimator._outcome(sample.target)
     if worlds is not None:
         parts = [StreamedVariance(number * len(worlds), len(worlds), worlds.weights) for number in range(n_models)]
-        scales = [counterfactual_scale(one, sample, outcome, constant_loss) if relative else scale for one in parts]
+        scales = [counterfactual_scale(part, sample, outcome, constant_loss) if relative else scale for part in parts]
         scale, units = compared(estimator, scales)
         invariance = when_stopping = worst(parts, units)
     elif estimator.route_ != NO_ROUTE and estimator._effective_gamma() > 0:

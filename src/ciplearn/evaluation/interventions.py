@@ -218,7 +218,7 @@ class Spread:
             return cls(per_point, None)
         each = np.broadcast_to(weights, squares.shape).ravel()
         values, size = given.seen.ravel(), len(law.distinct)
-        sums = [np.bincount(values, weights=each * one, minlength=size) for one in (squares.ravel(), 1.0)]
+        sums = [np.bincount(values, weights=each * counted, minlength=size) for counted in (squares.ravel(), 1.0)]
         return cls(per_point, np.stack(sums))
 
     @classmethod

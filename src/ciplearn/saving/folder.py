@@ -367,7 +367,7 @@ def architecture(network: nn.Module) -> dict[str, Any]:
         line = {"share": network.share, "labels": network.labels} if isinstance(network, networks.LineNetwork) else {}
         return {"places": network.places.tolist(), **line, **parts}
     if isinstance(network, networks.MeanNetwork):
-        return {"mean": [architecture(one) for one in network.networks], "labels": network.labels}
+        return {"mean": [architecture(part) for part in network.networks], "labels": network.labels}
     if isinstance(network, networks.Constant):
         return {"constant": network.values.shape[1]}
     if isinstance(network, networks.Perceptron):

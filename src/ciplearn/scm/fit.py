@@ -235,7 +235,7 @@ def _recipes(
         several = given if isinstance(given, list | tuple) else [given]
         if not several:
             raise InputError(f"The list of mechanisms for {node} is empty; name at least one, or leave {node} out.")
-        recipes[node] = None if given is None else tuple(_recipe(node, one) for one in several)
+        recipes[node] = None if given is None else tuple(_recipe(node, recipe) for recipe in several)
     latents = {node: VariationalLatent() if asked.get(node) is None else asked[node] for node in plan.learned}
     for node, recipe in latents.items():
         if not isinstance(recipe, VariationalLatent):
