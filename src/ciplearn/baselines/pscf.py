@@ -22,7 +22,7 @@ from ciplearn._core.rows import as_seed, row_blocks
 from ciplearn.baselines.base import Baseline, NodeColumns
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.combined import mixed_kernel
+from ciplearn.kernels.kernels import mixed_kernel
 from ciplearn.learning import Objective, TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty

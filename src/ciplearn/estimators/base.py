@@ -39,7 +39,7 @@ from ciplearn.estimators.tables import (
     warn_of_unseen,
 )
 from ciplearn.kernels import Gaussian, Kernel
-from ciplearn.kernels.combined import mixed_kernel
+from ciplearn.kernels.kernels import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC

@@ -17,8 +17,8 @@ from torch import Tensor
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
-from ciplearn.kernels.combined import Sum, mixed_kernel
 from ciplearn.kernels.features import Projection
+from ciplearn.kernels.kernels import Sum, mixed_kernel
 from ciplearn.kernels.ridge import LeftOut, eigenspace, eigh, rest_of
 
 # A range of this share of the largest value is sixteen units in the last place.

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ciplearn._core.arguments import non_negative, whole
 from ciplearn._core.errors import InputError
-from ciplearn.kernels.combined import Product, Sum
-from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace, real_dtype, sample_rows
+from ciplearn.kernels.kernels import Categorical, Gaussian, Kernel, Laplace, Product, Sum, real_dtype, sample_rows
 from ciplearn.kernels.ridge import inverse_root, pivoted_cholesky
 
 # Landmarks are sought among this many rows.

@@ -28,7 +28,7 @@ from torch.autograd.function import once_differentiable
 
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
-from ciplearn.kernels.elementary import squared_distances
+from ciplearn.kernels.kernels import squared_distances
 from ciplearn.penalties import gpu
 from ciplearn.penalties.storage import DenseMatrix, Storage, Vectors, some_rows
 
