@@ -265,3 +265,16 @@ def test_options_of_the_independence_route_are_refused_for_others(place, tmp_pat
     table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--out", str(tmp_path / "m")]
     assert run([*table, "--route", "line", *more]) == 2
     assert "are for the independence route, got --route line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [["--gamma=1"], ["--gamma=1", "--no-compare"], ["--strict", "--learner=linear"]])
+def test_labels_that_only_held_out_rows_show_are_counted_in_a_sentence(tmp_path, capsys, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"S": draw.integers(60, size=200), "A": draw.choice(["x", "y"], 200)})
+    table.assign(Y=draw.normal(size=200)).to_csv("t.csv", index=False)
+    roles = ["--graph=S -> {A Y}, A -> Y", "--outcome=Y", "--protected=A", "--categories=S"]
+    assert run(["fit", "t.csv", *roles, *how, "--preset=quick", "--epochs=1", "--out=m"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("training never saw these labels") == 1
+    assert " in S (" in said

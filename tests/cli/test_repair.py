@@ -166,3 +166,21 @@ def test_odd_rows_of_a_trained_model_that_was_repaired_are_counted_and_named(tmp
     table.assign(L=table["L"] * 1e4).to_csv("cents.csv", index=False)
     assert run(["predict", "m", "cents.csv", "--out=p.csv"]) == 0
     assert "Column 'L' lies far outside" in capsys.readouterr().err
+
+
+def test_impossible_numbers_are_counted_and_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    a = draw.integers(2, size=1000)
+    # Amounts above zero that are normal on a log scale.
+    table = pd.DataFrame({"A": np.where(a, "f", "m"), "L": np.exp(2.0 * a + draw.normal(size=1000))})
+    table.assign(Y=np.log(table["L"]) + draw.normal(size=1000)).to_csv("t.csv", index=False)
+    (tmp_path / "amount_model.py").write_text("def model(frame):\n    return frame['L'].to_numpy()\n")
+    named = "--predictor=amount_model:model"
+    assert run(["repair", "t.csv", "--graph=A -> L -> Y", *ROLES[2:], named, "--strict", "--out=m"]) == 0
+    table.head(20).assign(L=[-5.0, -1.0, *table["L"][2:20]]).to_csv("new.csv", index=False)
+    capsys.readouterr()
+    assert run(["predict", "m", "new.csv", named, "--chunk-rows=1", "--out=p.csv", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "Column 'L' holds numbers that the causal model deems impossible, in 2 rows; they are taken" in told.err
+    assert json.loads(told.out)["impossible_numbers"] == [{"column": "L", "rows": 2}]

@@ -33,6 +33,7 @@ def test_three_commands_from_a_table_to_a_report(tmp_path):
         "without_prediction": 20,
         "unseen_labels": [],
         "far_numbers": [],
+        "impossible_numbers": [],
         "file": "p.csv",
     }
     answers = pd.read_csv(tmp_path / "p.csv")

@@ -14,7 +14,7 @@ from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, 
 from ciplearn.errors import CiplearnError, FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
-from ciplearn.scm import Additive, AdditiveNoise, Log
+from ciplearn.scm import Additive, AdditiveNoise, LocationScale, Log, SimultaneousQuantiles
 
 GRAPH = CausalGraph.from_edges("Z -> A, A -> L, A -> Y, L -> Y, Z -> Y")
 
@@ -230,18 +230,21 @@ def test_a_label_that_training_never_saw_is_taken_for_the_usual_one():
         repaired.predict(table.head(6).assign(sex="d"))
 
 
-def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_nearest():
+@pytest.mark.parametrize("recipe", [AdditiveNoise(link=Log()), SimultaneousQuantiles(LocationScale(Log()))])
+def test_number_that_the_causal_model_holds_for_impossible_is_taken_for_the_nearest(recipe):
     draw = np.random.default_rng(0)
     a = draw.integers(2, size=300)
     table = pd.DataFrame({"A": a, "L": np.exp(0.5 * a + draw.normal(size=300)), "Y": draw.normal(size=300)})
     graph = CausalGraph.from_edges("A -> L, L -> Y")
-    scm = fit_scm(graph, table, {"L": AdditiveNoise(link=Log())}, random_state=0)
+    scm = fit_scm(graph, table, {"L": recipe}, random_state=0)
     repaired = repair(lambda frame: frame["L"], table, scm=scm, outcome="Y", protected="A")
     rows = table.head(3).assign(L=[-5.0, 1.0, 2.0])
     with pytest.warns(FarOutsideWarning, match="deems impossible, in 1 rows"):
         answers = repaired.predict(rows)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers[1:], repaired.predict(rows[1:]))
+    with pytest.raises(InputError, match="Column 'L' must hold numbers"):
+        repaired.predict(rows.assign(L=["few", "some", "many"]))
 
 
 def test_numbers_of_another_unit_are_named_whatever_model_is_repaired(numbers):

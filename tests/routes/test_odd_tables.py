@@ -44,6 +44,13 @@ def test_level_that_one_half_lacks_is_imagined_all_the_same(table):
     assert np.isfinite(found.table["effect"]).all()
 
 
+def test_label_of_a_cause_of_the_protected_column_that_one_half_lacks_is_no_hindrance(table):
+    table = table.assign(S=np.where(table["S"] > 0, "north", "south"))
+    table.loc[0, "S"] = "abroad"
+    found = compared(table, Strict(), f"{EDGES}, S -> A")
+    assert found.table.set_index("name").loc[found.chosen, "kind"] == "repair"
+
+
 @pytest.mark.parametrize("goal", [WithinLimits(), ShareOfVCF(0.05), Strict()])
 def test_without_a_causal_model_the_protected_columns_are_left_out_and_it_is_said(table, goal):
     found = compared(table.assign(L="same"), goal, f"{EDGES}, L -> Y")

@@ -237,6 +237,11 @@ WRONG = {
     "columns twice": (["columns"], ["A", "A", "L", "Z"], "which are not those of its roles"),
     "no list of columns": (["columns"], "ALZ", "which are not those of its roles"),
     "range as text": (["encoding", "columns", 0, "low"], "1", "describes NumberColumn in a way that does not fit"),
+    "scale of the outcome as text": (["target", "low"], ["1"], "model.json fits no model"),
+    "flatness that is a list": (["target", "flat"], [], "flat must be True or False"),
+    "statement that nothing encodes": (["statement_encodings"], [], "model.json fits no model"),
+    "statement encoded by text": (["statement_encodings", 0, 0], "x", "model.json fits no model"),
+    "verdict on nobody": (["roles", "verdict", "protected"], [], "model.json fits no model"),
     "range that is no number": (["encoding", "columns", 0, "high"], np.nan, "NumberColumn in a way that does not fit"),
 }
 

@@ -98,3 +98,12 @@ def test_alternatives_of_one_name_are_told_apart():
     model = fit_scm(CausalGraph.from_edges("A -> B"), table, {"B": recipes}, random_state=0)
     names = [other.label for other in model.choices["B"].equals]
     assert len(names) == len(set(names)) == len(model.variants("B")) == 2
+
+
+def test_rows_that_score_are_no_copies_of_rows_that_were_fitted():
+    # A neighbour that is looked up knows copies by heart.
+    choice = [AdditiveNoise(), AdditiveNoise(KNeighborsRegressor(1))]
+    table = rows(SPREADS["additive noise"], 400)
+    once, often = (fit_scm(GRAPH, each, {"L": choice}) for each in (table, pd.concat([table] * 5)))
+    alternatives = [other.mechanism for other in once.report.nodes[1].alternatives]
+    assert once.report.nodes[1].mechanism == often.report.nodes[1].mechanism == alternatives[0]

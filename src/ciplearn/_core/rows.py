@@ -243,13 +243,24 @@ def held_out_rows(n_rows: int, share: float, seed: int, copies: Array | None = N
 
     Copies of a row, which have the same number, stay together.
     """
-    order, count = np.random.default_rng(seed).permutation(n_rows), round(share * n_rows)
-    if copies is None or not n_rows:
-        return np.sort(order[:count])
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return np.sort(split_together(order, round(share * n_rows), np.arange(n_rows) if copies is None else copies)[0])
+
+
+def split_together(order: Array, count: int, copies: Array) -> tuple[Array, Array]:
+    """Return about so many of the first rows of an order, and the others; no row has a copy on the other side.
+
+    ``copies``: of `copy_groups`.
+    """
+    if not len(order):
+        return order, order
     _, first, group = np.unique(copies[order], return_index=True, return_inverse=True)
     together = np.argsort(first[group], kind="stable")
     ends = np.flatnonzero(np.diff(first[group][together], prepend=-1, append=-1))
-    return np.sort(order[together[: ends[np.abs(ends - count).argmin()]]])
+    # Neither side is empty where both are wanted.
+    inner = ends[1:-1] if 0 < count < len(order) and len(ends) > 2 else ends
+    before, after = np.split(order[together], [inner[np.abs(inner - count).argmin()]])
+    return before, after
 
 
 def digested(table: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Array, Array]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
 from ciplearn.cli.model_folder import AnyTable, ModelFolder
+from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.output import is_terminal, keep_inputs, note, progress, say, say_json
-from ciplearn.estimators.tables import far_outside
 from ciplearn.evaluation.any_model import from_module
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import COPIED, TableFile
@@ -36,10 +35,7 @@ from ciplearn.sources.table_files import FilePart
 # Names of the columns of predictions, which an audit reads back; the second one ends with a label and a bracket.
 ANSWER, PROBABILITY = "prediction", "probability["
 
-_NAMED = 5  # labels that training never saw are named up to this number
-
-# A chunk of predictions, the labels in its rows that training never saw, and numbers far outside.
-Answered = tuple[pd.DataFrame, dict[tuple[str, str], int], dict[str, tuple[int, float]]]
+Answered = tuple[pd.DataFrame, OddRows]  # a chunk of predictions, and what is odd in its rows
 
 _PARQUET, _TABS, _COMMAS = (".parquet", ".pq"), (".tsv", ".tab"), (".csv", ".txt")
 Examples = Mapping[str, Sequence[Any]]  # values that a column may hold, by its name
@@ -65,9 +61,7 @@ def predict(asked: Predict) -> None:
         examples[ANSWER] = folder.model.classes_.tolist()
     if identity in answered:
         raise InputError(f"--id names {identity!r}, as a column of predictions is named; rename the column.")
-    rows = empty = 0
-    unseen: Counter[tuple[str, str]] = Counter()
-    far: dict[str, tuple[int, float]] = {}
+    rows, empty, odd = 0, 0, OddRows()
     answering = _RowAnswers(model, identity, asked.chunk_rows)
     with closing(answering.of_table(source, asked.made())) as chunks:
         # Before anything is opened to be written: a table that cannot be read leaves no trace.
@@ -75,28 +69,17 @@ def predict(asked: Predict) -> None:
         if first is None:
             raise InputError(f"{table} has no rows; pass a table with at least one.")
         with written_table(out, examples) as written, progress("predicting", "row", shown=out is not None) as bar:
-            for answers, new, outside in chain([first], chunks):
-                unseen.update(new)
-                for name, (count, value) in outside.items():
-                    before, example = far.get(name, (0, value))
-                    far[name] = before + count, example
+            for answers, some in chain([first], chunks):
+                odd.update(some)
                 empty += int(answers[ANSWER].isna().sum())
                 written.write(answers)
                 rows += len(answers)
                 bar.update(len(answers))
     if empty:
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
-    if unseen:
-        named = ", ".join(f"{label!r} in {column} ({rows})" for (column, label), rows in unseen.most_common(_NAMED))
-        more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
-        note(f"training never saw these labels, which the model takes for none that it knows: {named}{more}.")
-    for name, some in far.items():
-        note(f"{far_outside(folder.model.encoding_, name, *some)}.")
+    odd.say(folder.model)
     if asked.as_json:
-        labels = [{"column": column, "label": label, "rows": count} for (column, label), count in unseen.items()]
-        units = [{"column": name, "rows": count, "example": value} for name, (count, value) in far.items()]
-        summary = {"rows": rows, "without_prediction": empty, "unseen_labels": labels, "far_numbers": units}
-        say_json({**summary, "file": str(out)})
+        say_json({"rows": rows, "without_prediction": empty, **odd.data(), "file": str(out)})
     elif out is not None and is_terminal():
         say(f"Written: {out}, {rows} rows.")
 
@@ -125,7 +108,6 @@ class _RowAnswers:
     def of_file(self, file: TableFile) -> Iterator[Answered]:
         """Predict the rows of a file, chunk by chunk."""
         folder, identity, rows = opened(*self.model), self.identity, 0
-        encoding = folder.model.encoding_
         kinds = {name: folder.kinds[name] for name in folder.inputs}
         with file.opened(labels=folder.labels, copied=identity) as table:
             table.require(folder.inputs)
@@ -135,7 +117,6 @@ class _RowAnswers:
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                unseen = encoding.unseen(complete)
                 with warnings.catch_warnings():
                     # Counted over all chunks, and said once.
                     warnings.simplefilter("ignore", UnseenLevelsWarning)
@@ -147,8 +128,7 @@ class _RowAnswers:
                 if identity is not None:
                     answers.insert(0, identity, chunk[COPIED].array)
                 rows += len(chunk)
-                counts = {(name, label): count for name, labels in unseen.items() for label, count in labels.items()}
-                yield answers, counts, encoding.far(complete)
+                yield answers, OddRows.of(folder.model, complete)
 
 
 @cache

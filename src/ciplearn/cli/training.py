@@ -22,10 +22,19 @@ from ciplearn._core.arguments import one_of
 from ciplearn._core.column_sums import ColumnSum, TableSums
 from ciplearn._core.columns import CATEGORY, in_kinds, read_numbers
 from ciplearn._core.encoding import TableEncoding
-from ciplearn._core.errors import CopiesWarning, GraphError, InputError, NotCertifiedWarning, NothingGainedWarning
+from ciplearn._core.errors import (
+    CopiesWarning,
+    FarOutsideWarning,
+    GraphError,
+    InputError,
+    NotCertifiedWarning,
+    NothingGainedWarning,
+    UnseenLevelsWarning,
+)
 from ciplearn._core.rows import Array, RowsDrawn, TrainedRows, digested, row_digests, smallest
 from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.commands import AUTO, INDEPENDENCE, REPAIR, Plan
+from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.options import join_names
 from ciplearn.cli.output import note, progress, tell_listener
 from ciplearn.cli.training_table import (
@@ -57,6 +66,7 @@ _NARROWEST, _WIDEST = 1e-150, 1e150  # squares of wider or narrower ranges are n
 _HALVES = 2  # two halves judge each other: each is trained on once, and has one causal model
 _LEAST_SCORED = 20  # fewer held-out rows say little
 _ROWS_TO_CHOOSE = 40_000  # of a table beyond memory: rows that gamma is chosen on, and that are kept for the audit
+_OF_ODD_ROWS = (UnseenLevelsWarning, FarOutsideWarning)  # what only rows that judge show is in the table
 _BY_CHANCE = 0.05  # of rows that chance repeats more often copies are not told from others
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
@@ -166,7 +176,7 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     with warnings.catch_warnings():
-        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning):
+        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning, *_OF_ODD_ROWS):
             # Before training, or after it, in one line each.
             warnings.simplefilter("ignore", said_elsewhere)
         by_gamma = _gamma_searched if plan.gamma is None else _at_a_fixed_gamma
@@ -245,7 +255,13 @@ def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
         # No probability was learnt for a class that training has not seen.
         seen = held_y.isin(list(model.classes_))
         held_X, held_y = held_X[seen], held_y[seen]
-    return _measures(model, held_X, held_y) if len(held_X) >= _LEAST_SCORED else {}
+    if len(held_X) < _LEAST_SCORED:
+        return {}
+    OddRows.of(model, held_X).say(model)
+    with warnings.catch_warnings():
+        for said in _OF_ODD_ROWS:
+            warnings.simplefilter("ignore", said)
+        return _measures(model, held_X, held_y)
 
 
 def _measures(model: Any, X: Any, y: Any) -> dict[str, float]:

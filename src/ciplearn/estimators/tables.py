@@ -192,6 +192,12 @@ def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> 
     return f"Column {name!r} lies far outside {usual} in {rows} rows, {value:g} for example; check its unit"
 
 
+def taken_for_possible(name: str, rows: int) -> str:
+    """Say what becomes of a column's numbers that a causal model cannot imagine."""
+    what = f"Column {name!r} holds numbers that the causal model deems impossible, in {rows} rows"
+    return f"{what}; they are taken for the nearest that it knows"
+
+
 def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:
     gaps = table[list(used)].isna()
     if gaps.to_numpy().any():

@@ -325,7 +325,7 @@ def paired_effects(
         generator = np.random.default_rng(seed)
         points = Points.of(scm, rows, family, read, generator, n_points=n_points, n_draws=n_draws)
         if not compared_rows:
-            factual = {name: predictor(points.as_they_are()) for name, predictor in predictors.items()}
+            factual = {name: each.numbers(each.in_blocks(points.as_they_are())) for name, each in predictors.items()}
             thresholds = thresholds_of(predictors, factual, threshold, rate)
             name, first = next(iter(predictors.items()))
             if moved_by is not None:

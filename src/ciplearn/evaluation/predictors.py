@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ciplearn._core.arguments import finite, names_of, one_of, share
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.errors import FarOutsideWarning, InputError, InputTypeError
 from ciplearn.causal import CausalGraph, Independence, Verdict
 from ciplearn.causal.names import nodes_of
 from ciplearn.evaluation.counterfactual_rows import row_chunks
@@ -108,8 +109,10 @@ class Predictor:
         return np.concatenate([self.raw(frame.iloc[places]) for places in row_chunks(len(frame))])
 
     def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
-        """Return predictions as numbers, one column per output."""
-        return self.numbers(self.raw(frame))
+        """Return predictions for imagined rows as numbers, one column per output."""
+        # What one causal model imagines, another one may hold for impossible; people have not asked about it.
+        with warnings.catch_warnings(action="ignore", category=FarOutsideWarning):
+            return self.numbers(self.raw(frame))
 
     def numbers(self, array: Array) -> Array:  # (n,) or (n, q) -> (n, q)
         """Read what `raw` said as numbers.

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
+from ciplearn._core.rows import copy_groups, split_together
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.interventions import compared_values, pairs_of
@@ -188,10 +189,9 @@ def _halves(table: pd.DataFrame, generator: np.random.Generator) -> tuple[pd.Dat
     # Both halves know every label, also one that only the other shows.
     labels = [name for name in table.columns if not holds_numbers(table[name])]
     table = table.astype(dict.fromkeys(labels, "category"))
-    order = generator.permutation(len(table))
-    half = len(table) // 2
-    first, second = (table.iloc[order[part]] for part in (slice(None, half), slice(half, None)))
-    return sample_with_every_label(first, _HALF, generator), sample_with_every_label(second, _HALF, generator)
+    halves = split_together(generator.permutation(len(table)), len(table) // 2, copy_groups(table))
+    first, second = (sample_with_every_label(table.iloc[half], _HALF, generator) for half in halves)
+    return first, second
 
 
 def _model_of(worlds: Worlds, half: pd.DataFrame, generator: np.random.Generator) -> StructuralCausalModel:

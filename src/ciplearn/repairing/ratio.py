@@ -256,6 +256,9 @@ def density_ratio(
     if not causes:
         return NoCauses()
     columns = scm.columns(causes)
+    # The causal model may know labels that no row here has.
+    labels = {name: kind.levels for name in causes if isinstance(kind := scm.kinds[name], Categories)}
+    table = table.astype({name: pd.CategoricalDtype(list(levels)) for name, levels in labels.items()})
     node = protected[0]
     seed = int(generator.integers(2**31))
     if levels.listed:

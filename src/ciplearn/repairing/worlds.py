@@ -14,6 +14,7 @@ import pandas as pd
 from ciplearn._core.columns import as_numbers, check_cells, checked_table, holds_numbers
 from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn.estimators.tables import taken_for_possible
 from ciplearn.repairing.ratio import Levels, OfNumbers, Ratio
 from ciplearn.scm import Scalar, StructuralCausalModel, Units
 from ciplearn.scm.kinds import Array, Categories, plain
@@ -225,23 +226,24 @@ class Worlds:
             rows = rows.assign(**{node: labels.mask(new, usual)})
         return rows
 
-    def _with_possible_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Take a number that the causal model holds for impossible, a negative amount say, for the nearest it draws."""
+    def impossible(self, rows: pd.DataFrame) -> dict[str, Array]:
+        """Return, per column, which rows hold a number that the causal model holds for impossible: negative amounts."""
+        found: dict[str, Array] = {}
         for node, mechanism in self.scm.mechanisms.items():
-            link: Any = getattr(mechanism, "link", None)
-            if node not in rows.columns or not hasattr(link, "low"):
-                continue
+            # Quantiles have the link of what they lie around.
+            link: Any = getattr(getattr(mechanism, "base", None) or mechanism, "link", None)
+            if node in rows.columns and hasattr(link, "low"):
+                values = self.scm.kinds[node].read(rows, node)
+                beyond = (values <= link.low) | (values >= getattr(link, "high", np.inf))
+                found |= {node: beyond} if beyond.any() else {}
+        return found
+
+    def _with_possible_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take an impossible number for the nearest that the causal model draws."""
+        for node, beyond in self.impossible(rows).items():
             values = rows[node].to_numpy(dtype=float)
-            beyond = (values <= link.low) | (values >= getattr(link, "high", np.inf))
-            if not beyond.any():
-                continue
             nearest = np.clip(values, self._drawn[node].min(), self._drawn[node].max())
-            warnings.warn(
-                f"Column {node!r} holds numbers that the causal model deems impossible, in {int(beyond.sum())} rows; "
-                "they are taken for the nearest that it knows.",
-                FarOutsideWarning,
-                stacklevel=4,
-            )
+            warnings.warn(f"{taken_for_possible(node, int(beyond.sum()))}.", FarOutsideWarning, stacklevel=4)
             rows = rows.assign(**{node: np.where(beyond, nearest, values)})
         return rows
 

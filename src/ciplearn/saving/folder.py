@@ -10,7 +10,6 @@ import copy
 import json
 import os
 import platform
-import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from math import isfinite
@@ -37,15 +36,14 @@ from ciplearn._core.files import check_finished, checksum, listed_folder, read_l
 from ciplearn.causal import CausalGraph
 from ciplearn.estimators import networks
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.penalty_terms import checked_models
 from ciplearn.estimators.predictors import CIPClassifier, CIPRegressor
 from ciplearn.estimators.preparation import COUNTERFACTUAL, preparation_seed
 from ciplearn.estimators.problem import Roles
+from ciplearn.estimators.tables import statement_rows
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
 from ciplearn.saving.card import card
-
-_LARGEST_MODEL = 1 << 12  # in MiB: the mechanisms of a causal model may keep the noise of every training row
+from ciplearn.saving.causal_models import read_models, write_models
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -91,7 +89,8 @@ def save_model(
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
-        described["counterfactuals"] = _write_models(model, fresh, files=counterfactuals)
+        worlds = model.route_ == COUNTERFACTUAL
+        described["counterfactuals"] = write_models(model, fresh, files=counterfactuals) if worlds else []
         description = json.dumps(described, indent=2, ensure_ascii=False, default=_plain)
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
@@ -124,12 +123,16 @@ def load_model(
         check_restored(model, description["columns"])
         # One row of nothing is asked for: an entry of a wrong kind shows here and not in use.
         features = torch.from_numpy(model.encoding_.features(pd.DataFrame(index=[0], columns=[*model.encoding_.names])))
+        for statement, pair in zip(model.roles_.statements, model.statement_encodings_, strict=True):
+            statement_rows(pair, pd.DataFrame(index=[0], columns=[*statement.right, *statement.given]))
+        if model.roles_.verdict is not None:
+            model.roles_.verdict.headline()
         if isinstance(model.module_, networks.OURS) and model.module is None:
             answer = model.module_(features.to(networks.device_of(model.module_)))
             if not isinstance(model, CIPClassifier):
                 answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
-        if counterfactuals is not None:
-            model.counterfactuals = _read_models(as_path(folder), description["counterfactuals"], counterfactuals)
+        if counterfactuals is not None and model.route_ == COUNTERFACTUAL:
+            model.counterfactuals = read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
@@ -161,11 +164,11 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     if isinstance(model, CIPClassifier):
         model.classes_ = np.array(target["classes"], dtype=object if target["kind"] == "object" else None)
     else:
-        scales = np.stack([np.array(target[name], dtype=float) for name in _TARGET_SCALES])
-        if not np.isfinite(scales).all():
+        scales = np.stack([np.array(target[name]) for name in _TARGET_SCALES])
+        if scales.dtype.kind not in "if" or not np.isfinite(scales).all():
             raise ValueError("target")
         model.target_low_, model.target_range_, model.target_centre_, model.target_spread_ = scales
-        model.target_is_flat_ = target["flat"]
+        model.target_is_flat_ = flag(target["flat"], "flat")
     model.gamma_ = non_negative(description["gamma"], "gamma")
     model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
     model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)
@@ -246,45 +249,6 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     if str(description.get("class")) not in _CLASSES:
         raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
     return description, weights
-
-
-def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dict[str, Any]]:
-    """Write the causal models that imagined training rows, and return what to say about each.
-
-    One with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; one without,
-    such as a model of known equations, is only named. Whoever loads a model passes what reads its file.
-    """
-    if model.route_ != COUNTERFACTUAL:
-        return []
-    if model.counterfactuals is None:
-        return [{"said": "worlds that were passed to fit", "kind": None, "file": None, "sha256": None}]
-    entries = []
-    for number, causal_model in enumerate(checked_models(model.counterfactuals), start=1):
-        path = folder / f"counterfactuals-{number}.safetensors"
-        save = getattr(causal_model, "save", None)
-        if files and callable(save):
-            try:
-                save(path)
-            except InputError as error:
-                advice = "Or leave the causal model out with save_model(..., counterfactuals=False)."
-                raise InputError(f"{error} {advice}") from error
-        kept = {"file": path.name, "sha256": checksum(path)} if path.is_file() else {"file": None, "sha256": None}
-        entries.append({"said": str(causal_model), "kind": type(causal_model).__name__, **kept})
-    return entries
-
-
-def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]) -> Any:
-    files = [entry["file"] if isinstance(entry, dict) else None for entry in entries]
-    if not files or None in files:
-        return None
-    models = []
-    for entry in entries:
-        if re.fullmatch(r"counterfactuals-\d+\.safetensors", entry["file"]) is None:
-            raise ValueError(entry["file"])  # of another folder, perhaps
-        if checksum(read_listed(folder, entry["file"], _LARGEST_MODEL)) != entry["sha256"]:
-            raise InputError(f"{folder / entry['file']} was changed since it was saved; save the model anew.")
-        models.append(reader(folder / entry["file"]))
-    return models[0] if len(models) == 1 else models
 
 
 def as_path(folder: Any) -> Path:
@@ -383,10 +347,12 @@ def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Modu
     if "places" in described:
         path, rest = (network_from(described[part], module) for part in ("path", "rest"))
         if "share" in described:
-            return networks.LineNetwork(path, rest, described["places"], described["share"], described["labels"])
+            share, labels = described["share"], flag(described["labels"], "labels")
+            return networks.LineNetwork(path, rest, described["places"], share, labels)
         return networks.InvariantPath(path, rest, described["places"])  # type: ignore[arg-type]
     if "mean" in described:
-        return networks.MeanNetwork([network_from(part, module) for part in described["mean"]], described["labels"])
+        parts = [network_from(part, module) for part in described["mean"]]
+        return networks.MeanNetwork(parts, flag(described["labels"], "labels"))
     if "perceptron" in described:
         n_inputs, hidden, n_outputs = described["perceptron"]
         n = described.get("ramps", 0)

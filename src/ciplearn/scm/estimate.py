@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.random import Generator
 from scipy.stats import ks_2samp
 
+from ciplearn._core.rows import copy_groups, split_together
 from ciplearn.scm import report
 from ciplearn.scm.kinds import Array, Categories, Vector
 from ciplearn.scm.location_scale import AdditiveNoise, FittedLocationScale, Identity, Link, LocationScale, Log, Logit
@@ -238,8 +240,7 @@ def estimate_latent(
     latent: str, children: Mapping[str, NodeSample], recipe: VariationalLatent, generator: Generator
 ) -> dict[str, NodeEstimate]:
     """Estimate a latent node with its children; their noise is not tested: it is known only up to the latent node."""
-    n = next(iter(children.values())).n
-    held_out, train = np.split(generator.permutation(n), [max(1, n // _SCORED)])
+    held_out, train = _places(list(children.values()), generator)
     some, others = (
         {child: sample.take(np.sort(rows)) for child, sample in children.items()} for rows in (train, held_out)
     )
@@ -258,8 +259,17 @@ def estimate_latent(
 
 def split(sample: NodeSample, generator: Generator) -> tuple[NodeSample, NodeSample]:
     """Return the rows that candidates are fitted to, and those that score them."""
-    held_out, others = np.split(generator.permutation(sample.n), [max(1, sample.n // _SCORED)])
+    held_out, others = _places([sample], generator)
     return sample.take(np.sort(others[:_MOST_FITTED])), sample.take(np.sort(held_out[:_MOST_SCORED]))
+
+
+def _places(samples: Sequence[NodeSample], generator: Generator) -> tuple[Array, Array]:
+    """Draw the places that score and those that are fitted to; a row and its copies are on one side."""
+    n = samples[0].n
+    values = {name: (s.kinds[name], s.values[name]) for s in samples for name in (s.node, *s.parents)}
+    columns = [kind.codes(array, name).reshape(n, -1) for name, (kind, array) in values.items()]
+    copies = copy_groups(pd.DataFrame(np.hstack(columns)))
+    return split_together(generator.permutation(n), max(1, n // _SCORED), copies)
 
 
 def _misfit(node: str, label: str, test: NoiseTest, distance: float) -> str | None:
