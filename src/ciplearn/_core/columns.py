@@ -99,9 +99,8 @@ def check_cells(column: pd.Series) -> None:
     """Refuse what is neither a number nor a label: times, complex numbers, lists."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in _TIMES:
-        raise InputError(
-            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, say of days since a start."
-        )
+        why = f"Column {column.name!r} holds dates or times ({kind})"
+        raise InputError(f"{why}; convert them to numbers, say of days since a start.")
     if kind == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
     if kind == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):

@@ -285,9 +285,8 @@ def check_finished(folder: Path) -> None:
     """Refuse to read a folder in which files wait to take their places; only a run that writes there moves them."""
     # Unlike that of a Path, this one takes every name, also one that no folder can have.
     if os.path.lexists(folder / _ARRIVING):
-        raise InputError(
-            f"{folder} is unfinished, its run was stopped or goes on; write again, with --overwrite (overwrite=True)."
-        )
+        why = f"{folder} is unfinished, its run was stopped or goes on"
+        raise InputError(f"{why}; write again, with --overwrite (overwrite=True).")
 
 
 def _waiting(folder: Path) -> dict[str, str]:

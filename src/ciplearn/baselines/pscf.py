@@ -152,14 +152,12 @@ class PSCF(Baseline):
             why = f"baseline must map protected columns to values, got {chosen!r}"
             raise InputError(f"{why}; pass {{{names[0]!r}: ...}}.")
         if strange := [name for name in chosen if name not in names]:
-            raise InputError(
-                f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
-            )
+            why = f"baseline names {strange[0]!r}, which is not protected"
+            raise InputError(f"{why}; the columns are {', '.join(names)}.")
         for name, value in chosen.items():
             if not pd.api.types.is_scalar(value) or pd.isna(value):
-                raise InputError(
-                    f"baseline must give {name!r} one value, got {str(value)[:80]!r}; pass a value that occurs."
-                )
+                why = f"baseline must give {name!r} one value, got {str(value)[:80]!r}"
+                raise InputError(f"{why}; pass a value that occurs.")
         # Numbers that take few values count as groups: theirs is the commonest value.
         held = {name: table[name] for name in names}
         usual = {name: c.mode().iloc[0] if takes_few_values(c) else float(c.mean()) for name, c in held.items()}

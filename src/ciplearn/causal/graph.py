@@ -261,7 +261,6 @@ def read_question(
             why = "the predictor would see what it predicts" if role == "inputs" else "it is what is predicted"
             raise GraphError(f"{role} names the outcome {target!r}: {why}; leave it out.")
     if both := [name for name in adjusted if name in named]:
-        raise GraphError(
-            f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect; leave it out."
-        )
+        why = f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect"
+        raise GraphError(f"{why}; leave it out.")
     return question

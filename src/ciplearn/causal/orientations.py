@@ -37,9 +37,8 @@ def equivalence_class(graph: CausalGraph) -> CausalGraph:
     These are the graphs with the same adjacencies and the same unshielded colliders [verma1990].
     """
     if graph.bidirected or graph.latent:
-        raise GraphError(
-            "The graph has hidden causes, got latent nodes or bidirected edges; the class is known for graphs without."
-        )
+        why = "The graph has hidden causes, got latent nodes or bidirected edges"
+        raise GraphError(f"{why}; the class is known for graphs without.")
     fixed = {edge for a, b, c in _colliders(graph) for edge in ((a, b), (c, b))}
     loose = {edge for edge in (*graph.directed, *graph.undirected) if edge not in fixed and edge[::-1] not in fixed}
     # A graph without cycles is a member of its own class, so that no edge is forced both ways.

@@ -56,9 +56,8 @@ class Independence:
             object.__setattr__(self, side, in_order(as_names(names, side)))
         for side in ("right", "left"):
             if not getattr(self, side):
-                raise InputError(
-                    f"An independence needs variables on both sides, but {side} is empty; name at least one."
-                )
+                why = f"An independence needs variables on both sides, but {side} is empty"
+                raise InputError(f"{why}; name at least one.")
         for one, other in (("right", "given"), ("left", "right"), ("left", "given")):
             if both := set(getattr(self, one)) & set(getattr(self, other)):
                 raise InputError(

@@ -137,16 +137,14 @@ def _read(path: Path) -> dict[str, str]:
         if path.is_file():
             return {name: content.decode("utf-8") for name, content in from_zip(path.read_bytes()).items()}
         if not _is_complete(path):
-            raise MissingDataError(
-                f"{path} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
-            )
+            why = f"{path} holds no {' and '.join(CHECKSUMS)}"
+            raise MissingDataError(f"{why}; pass the folder with both files, or UCI's adult.zip.")
         return {name: (path / name).read_text(encoding="utf-8") for name in CHECKSUMS}
     except MissingDataError:
         raise
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, OSError) as error:
-        raise InputError(
-            f"{path} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
-        ) from error
+        why = f"{path} does not hold the Adult data"
+        raise InputError(f"{why}; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip.") from error
 
 
 def read_raw(text: str, name: str) -> pd.DataFrame:

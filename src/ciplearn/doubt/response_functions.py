@@ -65,9 +65,8 @@ class DiscreteLaw:
         if level in levels:
             return levels.index(level)
         shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
-        raise InputError(
-            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."
-        )
+        why = f"{role} gives {node!r} the level {level!r}, which the probabilities do not have"
+        raise InputError(f"{why}; its levels are {shown}.")
 
     @cached_property
     def _masses(self) -> dict[tuple[str, ...], dict[Values, float]]:

@@ -289,9 +289,8 @@ def _from_graph(
 ) -> Roles:
     verdict = graph.criterion(outcome=outcome, **named_nodes(named, graph, names))
     if not isinstance(verdict, Verdict):
-        raise GraphError(
-            "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
-        )
+        why = "The graph has undirected edges, so it stands for several graphs"
+        raise GraphError(f"{why}; orient them, or pass the independence.")
     refuse_outcome(verdict.outcome, names)
     if verdict.outcome in verdict.independence.given:
         moved = [node for node in verdict.inputs if node in graph.descendants([verdict.outcome])]

@@ -215,9 +215,8 @@ def _session(path: Path) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise MissingDependencyError(
-            "ONNX files need onnxruntime, which is not installed; pip install 'ciplearn[onnx]'."
-        ) from error
+        why = "ONNX files need onnxruntime, which is not installed"
+        raise MissingDependencyError(f"{why}; pip install 'ciplearn[onnx]'.") from error
     if not path.is_file():
         raise InputError(f"There is no file {str(path)!r}; check the path of --onnx.")
     options = onnxruntime.SessionOptions()

@@ -93,9 +93,8 @@ class Predictor:
                 f"{', '.join(map(str, self.inputs))}; pass rows with that column, or other inputs."
             ) from error
         if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
-            raise InputTypeError(
-                "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
-            )
+            why = "The predictor returned a list of arrays, one per output"
+            raise InputTypeError(f"{why}; wrap it in a function that returns one array.")
         array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(

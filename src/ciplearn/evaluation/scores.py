@@ -138,9 +138,8 @@ _MOST_NUMBERS = 10_000
 def predictive_scores(predictor: Predictor, answer: Array, truth: pd.Series) -> dict[str, float]:  # (n,) or (n, q)
     """Return mean squared error and R² of numbers; accuracy, log loss and AUC, where they are known, of labels."""
     if truth.isna().any():
-        raise InputError(
-            f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows; drop those rows."
-        )
+        why = f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows"
+        raise InputError(f"{why}; drop those rows.")
     if predictor.method == "predict_proba":
         table = np.asarray(answer, dtype=np.float64)
         classes = getattr(predictor.model, "classes_", None)

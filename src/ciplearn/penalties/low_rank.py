@@ -267,9 +267,8 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)
     vectors = factor_of(right, given)
     if not isinstance(vectors, Factor):
-        raise InputError(
-            "Rows of a product of two factors cannot be centred as they come; pass centre=False, or prepare in memory."
-        )
+        why = "Rows of a product of two factors cannot be centred as they come"
+        raise InputError(f"{why}; pass centre=False, or prepare in memory.")
     return vectors.factor
 
 

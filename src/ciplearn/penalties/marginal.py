@@ -126,7 +126,6 @@ def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)
     levels, codes = torch.unique(values, dim=0, return_inverse=True)
     n, n_levels = values.shape[0], levels.shape[0]
     if n_levels > max(2, n // 2):
-        raise InputError(
-            f"{name} must be discrete for MMD, got {n_levels} distinct values in {n} rows; use HSIC or ResidualHSCIC."
-        )
+        why = f"{name} must be discrete for MMD, got {n_levels} distinct values in {n} rows"
+        raise InputError(f"{why}; use HSIC or ResidualHSCIC.")
     return codes, n_levels

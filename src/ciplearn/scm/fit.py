@@ -227,9 +227,8 @@ def _recipes(
     for node in [node for node in plan.graph.observed if node not in decoded or node in asked]:
         given = asked.get(node)
         if node in decoded:
-            raise InputError(
-                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]}."
-            )
+            why = f"{node} comes about through its latent parent {decoded[node]}"
+            raise InputError(f"{why}; give the mechanism to {decoded[node]}.")
         if given is not None and not plan.graph.parents(node):
             raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")
         several = given if isinstance(given, list | tuple) else [given]

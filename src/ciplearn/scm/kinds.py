@@ -133,9 +133,8 @@ class Categories(Kind):
 
     def __init__(self, levels: Iterable[Any]) -> None:
         if isinstance(levels, str):
-            raise InputTypeError(
-                f"levels must be a list of labels, got the one string {levels!r}; pass for example ['no', 'yes']."
-            )
+            why = f"levels must be a list of labels, got the one string {levels!r}"
+            raise InputTypeError(f"{why}; pass for example ['no', 'yes'].")
         labels = tuple(dict.fromkeys(levels))
         if len(labels) < 2:
             raise InputError(f"A category needs at least 2 levels, got {labels!r}; name every label it can take.")
@@ -212,9 +211,8 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     A node may be left out if nothing that is present descends from it, such as the outcome of new rows.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise InputTypeError(
-            f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(...)."
-        )
+        why = f"{role} must be a pandas DataFrame, got {type(frame).__name__}"
+        raise InputTypeError(f"{why}; wrap it with pd.DataFrame(...).")
     columns_of = {node: kinds[node].columns(node) for node in graph.observed}
     for name in frame.columns[frame.columns.duplicated()]:
         if any(name in columns for columns in columns_of.values()):
@@ -223,13 +221,11 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     present = tuple(node for node in graph.observed if not missing[node])
     for node, columns in columns_of.items():
         if 0 < len(missing[node]) < len(columns):
-            raise InputError(
-                f"{role} lacks the column {missing[node][0]!r} of the vector {node}; pass all {len(columns)} of them."
-            )
+            why = f"{role} lacks the column {missing[node][0]!r} of the vector {node}"
+            raise InputError(f"{why}; pass all {len(columns)} of them.")
         if missing[node] and (below := sorted(graph.descendants(node) & set(present))):
-            raise InputError(
-                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or make {node} latent."
-            )
+            why = f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends"
+            raise InputError(f"{why}; add it, or make {node} latent.")
     return present
 
 

@@ -199,9 +199,8 @@ class StructuralCausalModel:
         p["A"] + 1`` is a shift; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
         """
         if not isinstance(interventions, Mapping):
-            raise InputTypeError(
-                f"interventions must map nodes to values, got {type(interventions).__name__}; pass {{'A': 1.0}}, say."
-            )
+            why = f"interventions must map nodes to values, got {type(interventions).__name__}"
+            raise InputTypeError(f"{why}; pass {{'A': 1.0}}, say.")
         world = copy.copy(self)
         nodes = self.graph.known(interventions, "interventions")
         world.actions = self.actions | {node: Action(node, self.kinds[node], interventions[node]) for node in nodes}
@@ -290,9 +289,8 @@ def _assembled(
     for node in graph.nodes:
         declared, equation = kinds.get(node), equations[node]
         if declared is not None and not isinstance(declared, Kind):
-            raise InputTypeError(
-                f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
-            )
+            why = f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}"
+            raise InputTypeError(f"{why}; pass one.")
         brought = equation.kind if isinstance(equation, GumbelMax) else None
         if brought is not None and isinstance(declared, Categories) and declared != brought:
             why = f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation"
@@ -308,14 +306,12 @@ def _assembled(
 def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
     if isinstance(equation, Mechanism):
         if noise is not None or inverse is not None:
-            raise InputError(
-                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its noise and inverse."
-            )
+            why = f"{node} is a {type(equation).__name__}, which brings its own noise"
+            raise InputError(f"{why}; drop its noise and inverse.")
         return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
     if not callable(equation):
-        raise InputTypeError(
-            f"The equation of {node} must be a function of (p, u), got {equation!r}; pass for example lambda p, u: u."
-        )
+        why = f"The equation of {node} must be a function of (p, u), got {equation!r}"
+        raise InputTypeError(f"{why}; pass for example lambda p, u: u.")
     if noise is None:
         raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
     if inverse is not None and not callable(inverse):

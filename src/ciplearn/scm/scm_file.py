@@ -151,9 +151,8 @@ def _parsed(text: Any, where: str) -> ast.expr:
 def _number(tree: ast.expr, where: str) -> float:
     function, used = _compiled(tree, where)
     if set(used) - {"pi"} or _is_text(tree):
-        raise InputError(
-            f"{where} must have numbers only, got {_short(ast.unparse(tree))}; write for example 'normal(0, 1)'."
-        )
+        why = f"{where} must have numbers only, got {_short(ast.unparse(tree))}"
+        raise InputError(f"{why}; write for example 'normal(0, 1)'.")
     return float(ParsedFormula(ast.unparse(tree), function, where)({}))
 
 
@@ -225,9 +224,8 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
     if path.suffix.lower() != ".py":
         return _from_formulas(path, graph)
     if not run_code:
-        raise InputError(
-            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write YAML."
-        )
+        why = f"{path} is Python, and reading it would run it"
+        raise InputError(f"{why}; pass --run-code if you trust it, or write YAML.")
     try:
         names = runpy.run_path(str(path))
     except CiplearnError:

@@ -141,9 +141,8 @@ class TableFiles(Source):
             for name in kinds.keys() & numeric.keys():
                 if numeric[name] != kinds[name]:
                     here, there = ("numbers" if numbers else "text" for numbers in (numeric[name], kinds[name]))
-                    raise InputError(
-                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write one kind in all."
-                    )
+                    why = f"Column {name!r} holds {here} in {file.path} and {there} in {first}"
+                    raise InputError(f"{why}; write one kind in all.")
             for chosen, n_rows in groups:
                 parts.append(FilePart(str(file.path), n_rows, replace(file, row_groups=chosen), str(first)))
         return parts
@@ -224,9 +223,8 @@ class FilePart(Part):
             for name in columns:
                 if name not in opened.names:
                     needed = "is needed" if self.like == self.where else f"{self.like} has"
-                    raise InputError(
-                        f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
-                    )
+                    why = f"{self.where} lacks the column {name!r}, which {needed}"
+                    raise InputError(f"{why}; it has {shortened(opened.names)}.")
             yield from opened.chunks(rows, columns)
 
 
