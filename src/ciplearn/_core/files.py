@@ -231,8 +231,8 @@ def _is_about(error: OSError, real: Path) -> bool:
 def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield an empty folder whose files become the target's at the end, with a list of them and their checksums.
 
-    Of a target that exists, only files are replaced that its own list names and that are still what was written; all
-    others stay. Whatever stands in the way is found out before any work is done.
+    Only files are replaced that the list of an existing target names and that are still what was written; all others
+    stay. Whatever stands in the way is found out before any work is done.
 
     ``target``: A link is followed. ``overwrite``: whether files of an earlier call may be replaced.
     """

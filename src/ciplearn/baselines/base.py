@@ -191,7 +191,7 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
             check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
         with warnings.catch_warnings():
-            # Of rows that are asked once, and in blocks, the network would count too few.
+            # The network would count too few of rows that are asked once, and in blocks.
             warnings.simplefilter("ignore", UnseenLevelsWarning)
             warnings.simplefilter("ignore", FarOutsideWarning)
             return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))

@@ -156,7 +156,7 @@ class CausalGraph(DrawnGraph):
     ) -> Verdict:
         """Find the independence that makes a predictor counterfactually invariant, or say why none is certified.
 
-        Of a graph with undirected edges, a `ClassVerdict` judges every graph of the class.
+        A `ClassVerdict` judges every graph of the class where the graph has undirected edges.
 
         Parameters
         ----------

@@ -348,8 +348,8 @@ def _determined_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequenc
 def _component(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
     """The component with the configurations that matter.
 
-    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Of one
-    node those matter that occur, and what it does in the two worlds of a pair is asked about together.
+    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Those
+    of a single node matter where they occur, and what it does in the two worlds of a pair is asked about together.
     """
     law, parents = worlds.law, worlds.graph.parents
     if len(nodes) > 1:

@@ -39,7 +39,7 @@ _RESAMPLES = 40
 _STRONG = 0.5  # a partial correlation that a test must be able to see for its silence to say anything
 _UNTESTED = "left untested"
 
-# Of a graph among many: statements that are tested, rows that they are tested on, and the level.
+# Statements of one graph among many that are tested, the rows that they are tested on, and the level.
 _LOOKED_AT, _TESTED_ROWS, _LEVEL = 3, 2000, 0.05
 
 

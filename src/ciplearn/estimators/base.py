@@ -119,7 +119,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
             pattern such as ``"rows/*.parquet"``, a pyarrow dataset or a Ray dataset: it holds the outcome too, and is
             never in memory as a whole.
         y : array, shape (n,) or (n, outputs); or str
-            Of a table that streams the name of the outcome; by default the one that the estimator or its graph names.
+            The outcome's name for a table that streams; by default the one that the estimator or its graph names.
         sample_weight : array, shape (n,), optional
             Weights in the loss; the penalty counts every row alike.
         tensors : sequence of tensors or datasets with n entries each, optional
@@ -164,7 +164,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
         """Return the penalty prepared on these rows, for any model with the same roles and encoding.
 
-        Of several penalties it is the largest as they are; training compares them relative to the scale of each. ``y``
+        It is the largest of several penalties as they are; training compares them relative to the scale of each. ``y``
         is for causal models in which the outcome acts on an input.
         """
         check_is_fitted(self, "roles_")

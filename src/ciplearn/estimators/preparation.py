@@ -326,5 +326,5 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
 
 
 def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
-    """Of several penalties the worst counts, each in its own unit."""
+    """Return the penalty that counts the worst of several, each in its own unit."""
     return Worst(tuple(each), tuple(units)) if len(each) > 1 else next(iter(each), None)

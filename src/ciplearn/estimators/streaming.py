@@ -245,7 +245,7 @@ def prepare_stream(
     estimator.roles_ = roles = certified_roles(estimator, pd.DataFrame(columns=others), None)
     models = checked_models(estimator.counterfactuals) if estimator.route_ == COUNTERFACTUAL else ()
     if len(roles.statements) > 1 and not models:
-        raise InputError("Of a table that streams one independence is kept, got several; pass one, or pass a frame.")
+        raise InputError("A table that streams keeps one independence, got several; pass one, or pass a frame.")
     used = (*roles.used, outcome)
     # A causal model may look at the nodes of its graph; one without a graph may look at all columns.
     graphs = [getattr(model, "graph", None) for model in models]
@@ -361,7 +361,7 @@ def _outcome_name(estimator: CIPEstimator, y: Any, names: Sequence[str]) -> str:
     if named is None and estimator.graph is not None and len(estimator.graph.outcomes) == 1:
         named = estimator.graph.outcomes[0]
     if not isinstance(named, str):
-        why = f"Of a table that streams y is the name of the outcome's column, got {type(named).__name__}"
+        why = f"y names the outcome's column where a table streams, got {type(named).__name__}"
         raise InputError(f"{why}; pass for example y='income'.")
     if named not in names:
         raise InputError(f"The outcome {named!r} is no column of the table; it has {', '.join(names[:12])}.")

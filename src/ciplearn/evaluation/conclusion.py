@@ -193,7 +193,7 @@ _TOO_FAR = 1e6
 def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     ratio = floor.effect / audit.limit if audit.limit > 0 else 0.0
-    # Of a limit far below, the figure would be hundreds of digits.
+    # A limit far below would make a figure of hundreds of digits.
     enough = math.ceil(floor.rows * max(2.0, min(ratio, _TOO_FAR) ** 2))
     needed = f"more than {enough:,} rows" if ratio < _TOO_FAR else "more rows than any table has"
     return (

@@ -174,7 +174,7 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
 def table_of(scm: Any, rows: Any, needed: Sequence[str] = ()) -> tuple[pd.DataFrame, list[Any]]:
     """Check a model and rows; return the columns that the model knows, and the names of all others.
 
-    Of the nodes that are ``needed`` all columns must be there.
+    All columns of the nodes that are ``needed`` must be there.
     """
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
     table = scm.frame(rows) if isinstance(rows, Units) else rows

@@ -335,7 +335,7 @@ def paired_effects(
             else:
                 moved = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
         compared = points.compared(predictors, settings, pairs, thresholds, moved)
-        # Of a row with several draws the first speaks: they share what was seen.
+        # The first draw of a row speaks for the others: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
         words = told_apart(settings, setting_text)
         for name, predictor in predictors.items():

@@ -75,7 +75,7 @@ def variance_of_counterfactuals(
     Parameters
     ----------
     model
-        Anything with ``predict_proba`` or ``predict``, or a function of a frame. Of two class probabilities the second
+        Anything with ``predict_proba`` or ``predict``, or a function of a frame. The second of two class probabilities
         counts. A mapping of names to models measures all of them on the same counterfactual rows, made once, and
         returns a dict.
     scm : StructuralCausalModel

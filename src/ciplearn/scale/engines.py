@@ -37,7 +37,7 @@ class RayEngine(Engine):
     ----------
     workers : int
     address : str, optional
-        Of a cluster that runs; by default the one that this program has started, or a new one on this machine.
+        A cluster that runs; by default the one that this program has started, or a new one on this machine.
     gpus : float
         Devices per worker of a training; 0 trains on CPUs.
     scratch : path, optional

@@ -46,8 +46,8 @@ def fit_scm(
     """Estimate one mechanism per node from a table.
 
     For each node several mechanisms are fitted to four fifths of the rows, at most 20 000, and scored on the rest, by
-    the continuous ranked probability score for numbers and by the log probability for labels. Of those within two
-    standard errors of the best the node gets the simplest whose noise passes a test of independence from the parents,
+    the continuous ranked probability score for numbers and by the log probability for labels. The node gets the
+    simplest of those within two standard errors of the best whose noise passes a test of independence from the parents,
     or the simplest of all where none does, fitted again to all rows; for counts, and values that many rows share,
     quantiles come first. The report shows all scores and the nodes whose noise still depends on their parents.
 

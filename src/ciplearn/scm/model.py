@@ -135,7 +135,7 @@ class StructuralCausalModel:
         n_candidates : int
             How many candidates to weigh per row where a latent parent has to be inferred.
         random_state : int, Generator, RandomState or None
-            Of those draws, and of actions that draw; noise that the row determines is the same under every seed. Each
+            For those draws, and for actions that draw; noise that the row determines is the same under every seed. Each
             row of a table draws a noise of its own. Units were drawn once, by `abduct`, so ``units =
             scm.abduct(rows); scm.counterfactual(units.take(numbers), {"A": values})`` is one person under many values
             of A, and faster.
