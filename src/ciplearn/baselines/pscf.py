@@ -320,7 +320,7 @@ class CorrectedNode:
     def value(self, rows: Tensor, baseline: Tensor, latent: Tensor, gumbel: Tensor) -> Tensor:
         """The node's value with its causes as in ``rows`` and A at the baseline where its effect is unfair."""
         causes = rows[:, self.causes]
-        causes[:, [self.causes.index(place) for place in self.replaced]] = baseline[self.replaced]
+        causes[:, [self.causes.index(column) for column in self.replaced]] = baseline[self.replaced]
         with torch.no_grad():
             return self.node.decoded(causes, latent, gumbel)
 

@@ -119,7 +119,7 @@ def counterfactual_bounds(
     lower, upper = (float(np.clip(end.value, 0.0, 1.0)) for end in ends)
     attained = all(end.attained for end in ends) and all(component.is_one_cause for component in free)
     sharp = attained or upper - lower < 1e-7
-    laws = {component.nodes: _law(component, [end.laws[place] for end in ends]) for place, component in enumerate(free)}
+    laws = {component.nodes: _law(component, [end.laws[axis] for end in ends]) for axis, component in enumerate(free)}
     return CounterfactualBounds(lower, max(lower, upper), sharp, _how(free, sharp), question, laws)
 
 
@@ -153,9 +153,9 @@ def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
     columns = {}
     for node in component.nodes:
         parents, levels = component.graph.parents[node], np.array(component.law.levels[node], dtype=object)
-        for place, at in enumerate(component.configurations[node]):
+        for number, at in enumerate(component.configurations[node]):
             there = ", ".join(f"{p} = {component.law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
-            picks = component.responses[node][:, place]
+            picks = component.responses[node][:, number]
             columns[f"{node} where {there}" if there else node] = np.where(picks < 0, None, levels[picks])
     return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})
 
@@ -198,9 +198,9 @@ def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_ar
     for component in components:
         total = np.kron(total, component.constraints[0][0])
     blocks = [sparse.csr_array(total[None, :])]
-    for place, component in enumerate(components):
+    for number, component in enumerate(components):
         matrix, right = component.constraints
-        before, after = prod(sizes[:place]), prod(sizes[place + 1 :])
+        before, after = prod(sizes[:number]), prod(sizes[number + 1 :])
         homogeneous = sparse.csr_array(matrix - np.outer(right, matrix[0]))
         blocks.append(sparse.kron(sparse.kron(sparse.eye_array(before), homogeneous), sparse.eye_array(after)).tocsr())
     stacked = sparse.vstack(blocks).tocsr()
@@ -245,10 +245,10 @@ class TwoWorlds:
         """Levels of the parents of a copy."""
         node, imagined = copy
         columns = np.zeros((len(self.weights), len(self.graph.parents[node])), dtype=int)
-        for place, parent in enumerate(self.graph.parents[node]):
+        for number, parent in enumerate(self.graph.parents[node]):
             is_set = imagined and parent in self.done
             world = imagined and (parent, True) in self.values
-            columns[:, place] = self.done[parent] if is_set else self.values[parent, world]
+            columns[:, number] = self.done[parent] if is_set else self.values[parent, world]
         return columns
 
     def weighted(self, factors: np.ndarray) -> TwoWorlds:
@@ -279,7 +279,7 @@ def possible_worlds(
         why = f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}"
         raise InputError(f"{why}; give more evidence, or merge levels.")
     grid = np.array(list(product(*map(sorted, choices.values()))), dtype=int).reshape(count, len(copies))
-    values = {copy: grid[:, place] for place, copy in enumerate(copies)}
+    values = {copy: grid[:, number] for number, copy in enumerate(copies)}
     possible = all(do[node] == level for node, level in event.items() if node in do)
     return TwoWorlds(law, graph, values, do, np.full(count, float(possible)))
 
@@ -304,8 +304,8 @@ def reduced(worlds: TwoWorlds) -> tuple[np.ndarray, list[Component]]:
     picks = np.stack([pick for _, pick in parts], axis=1) if parts else np.zeros((len(worlds.weights), 0), dtype=int)
     for combination in np.unique(picks, axis=0):
         term = np.asarray(worlds.weights[(picks == combination).all(axis=1)].sum())
-        for (marked, _), place in zip(parts, combination, strict=True):
-            term = np.multiply.outer(term, marked[place])
+        for (marked, _), number in zip(parts, combination, strict=True):
+            term = np.multiply.outer(term, marked[number])
         objective += term
     return objective, free
 

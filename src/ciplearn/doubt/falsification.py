@@ -273,7 +273,7 @@ class RankCorrelations:
         if key in self._p_values:
             return self._p_values[key]
         a, b = self._places[left], self._places[right]
-        joint, z = [*a, *b], [place for name in given for place in self._places[name]]
+        joint, z = [*a, *b], [column for name in given for column in self._places[name]]
         rest = self._covariance[np.ix_(joint, joint)]
         if z:
             across = self._covariance[np.ix_(joint, z)]
@@ -314,7 +314,7 @@ class Refutation:
             return [], 0
         quick = np.array([self._quick.p_value(s.left[0], s.right[0], s.given) for s in statements])
         worst = np.argsort(quick, kind="stable")[:_LOOKED_AT]
-        return [statements[place] for place in worst if holm(quick)[place] <= _LEVEL], len(statements)
+        return [statements[number] for number in worst if holm(quick)[number] <= _LEVEL], len(statements)
 
     def _p_value(self, statement: Independence) -> float:
         if statement not in self._p_values:

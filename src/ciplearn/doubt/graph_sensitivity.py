@@ -142,9 +142,9 @@ class Sensitivity:
         base, holds, moved = self.unchanged, self.table["holds"].iloc[0], self.table.iloc[1:].dropna(subset="vcf")
         order = (moved["vcf"] - base).abs().sort_values(ascending=False, kind="stable").index[:_BARS]
         shown = moved.loc[order[::-1]]
-        for place, row in enumerate(shown.itertuples()):
+        for number, row in enumerate(shown.itertuples()):
             colour = _GREY if row.refuted else _BLUE if row.holds == holds else _RED
-            axes.barh(place, row.vcf - base, left=base, color=colour, height=0.7)
+            axes.barh(number, row.vcf - base, left=base, color=colour, height=0.7)
         axes.axvline(base, color="black", linewidth=1)
         axes.set_yticks(range(len(shown)), list(shown["change"]))
         axes.set_xlabel("VCF; blue: same verdict, red: another, grey: refuted by data")
@@ -252,7 +252,7 @@ class _GraphQuestion:
         predictor = Predictor.of(self.model, list(self.table.columns), self.measured["inputs"], self.measured["method"])
         rows = self.table.dropna()
         order = np.arange(len(rows))
-        moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
+        moved = {name: rows[name].take(np.roll(order, number + 1)).array for number, name in enumerate(rows.columns)}
         answers = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
         return digest_of(drawn.graph.to_dagitty(), self.table, settings, answers)
 
@@ -353,7 +353,7 @@ def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) 
     members = list(graph.members(_MOST_MEMBERS + 1))
     if len(members) > _MOST_MEMBERS:
         members = list(graph.members(by_parents_of=protected))
-    variants = [Variant(f"member {place}", member) for place, member in enumerate(members, start=1)]
+    variants = [Variant(f"member {number}", member) for number, member in enumerate(members, start=1)]
     return [replace(variants[0], change=f"{_DRAWN}, member 1"), *variants[1:]]
 
 
@@ -366,7 +366,7 @@ def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
     if isinstance(graphs, Mapping):
         named = graphs.items()
     elif isinstance(graphs, Sequence) and not isinstance(graphs, str):
-        named = ((f"graph {place}", each) for place, each in enumerate(graphs, start=1))
+        named = ((f"graph {number}", each) for number, each in enumerate(graphs, start=1))
     else:
         raise InputTypeError(f"graphs must be a list or a dict of graphs, got {type(graphs).__name__}.")
     if not graphs:

@@ -303,7 +303,7 @@ def _crossing(rho: Array, above: Array) -> float:
     order = np.argsort(rho)
     rho, above = rho[order], above[order]
     crossings = [float(r) for r, a in zip(rho, above, strict=True) if a == 0]
-    for place in np.flatnonzero(above[:-1] * above[1:] < 0):
-        step = above[place] / (above[place] - above[place + 1])
-        crossings.append(float(rho[place] + step * (rho[place + 1] - rho[place])))
+    for before in np.flatnonzero(above[:-1] * above[1:] < 0):
+        step = above[before] / (above[before] - above[before + 1])
+        crossings.append(float(rho[before] + step * (rho[before + 1] - rho[before])))
     return min(crossings, key=abs, default=math.nan)

@@ -254,7 +254,7 @@ class Component:
 
     @cached_property
     def _column(self) -> dict[tuple[str, Values], int]:
-        return {(n, at): place for n in self.nodes for place, at in enumerate(self.configurations[n])}
+        return {(n, at): number for n in self.nodes for number, at in enumerate(self.configurations[n])}
 
     def agreeing(self, responses: Sequence[Response]) -> np.ndarray:  # (size,), 0 or 1
         """Mark the unknowns that give all these responses, which lie in one block."""

@@ -82,11 +82,11 @@ class Probabilities:
         check_classes(self.name, given, labels)
         classes = [of_outcome.get(bare(label), label) for label in given]
         # By default the order of the outcome's labels, whatever that of the columns is.
-        places = {label: place for place, label in enumerate(labels)}
-        by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
+        places = {label: column for column, label in enumerate(labels)}
+        by_label = sorted(range(len(classes)), key=lambda column: places.get(classes[column], len(places)))
         order = positive_last(classes, positive) if positive is not None else by_label
         # One number per row is the probability of the positive label, whichever that is.
-        self._columns, self.classes_ = order, np.array([classes[place] for place in order], dtype=object)
+        self._columns, self.classes_ = order, np.array([classes[column] for column in order], dtype=object)
 
     def predict_proba(self, frame: pd.DataFrame) -> Array:  # (n, classes)
         """Return one probability per class."""
@@ -123,7 +123,7 @@ def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
     order = list(range(len(classes)))
     if positive is None:
         return order
-    last = [place for place in order if bare(classes[place]) == bare(positive)]
+    last = [column for column in order if bare(classes[column]) == bare(positive)]
     if len(classes) != 2 or not last:
         names = as_list(map(str, classes))
         raise InputError(f"--positive names {positive!r}, and the classes are {names}; name one of two.")

@@ -205,7 +205,7 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
             codes = pd.factorize(rows[name])[0]
             _, first = np.unique(codes, return_index=True)
             seen = np.unique(codes[list(picked)])
-            picked |= {int(place) for place in first if codes[place] not in seen}
+            picked |= {int(row) for row in first if codes[row] not in seen}
     return rows.iloc[sorted(picked)]
 
 

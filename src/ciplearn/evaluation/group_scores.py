@@ -118,8 +118,8 @@ def group_scores(
             cells = list(_cells(family, labels))
             decided = [task.decided(inside) for _, inside in cells]
             highest = 0 if task.threshold is None else int(np.argmax([each.mean() for each in decided]))
-            for place, (label, inside) in enumerate(cells):
-                measured = task.measures(inside, None if place == highest else decided[highest], generator)
+            for cell, (label, inside) in enumerate(cells):
+                measured = task.measures(inside, None if cell == highest else decided[highest], generator)
                 row = {"model": name, "columns": " × ".join(family), "group": label, "n_rows": int(inside.sum())}
                 for measure, (value, low, high) in measured.items():
                     row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
@@ -191,7 +191,7 @@ def grouped(column: pd.Series) -> pd.Series:
         ends = column.groupby(bands, observed=True).agg(["min", "max"])
         names = [f"{written(low)} to {written(high)}" for low, high in ends.itertuples(index=False)]
         if len(set(names)) < len(names):
-            names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
+            names = [f"{band + 1} of {len(names)}: {name}" for band, name in enumerate(names)]
         return bands.cat.rename_categories(names)
     levels = list(column.astype(object).value_counts().index)
     levels = sorted(levels) if all(isinstance(level, int | float | np.number) for level in levels) else levels

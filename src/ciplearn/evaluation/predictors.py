@@ -131,7 +131,7 @@ class Predictor:
             names = names[1:] if len(names) == 2 and q == 1 else names
             if len(names) == q:
                 return names
-        return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
+        return ("prediction",) if q == 1 else tuple(f"output {number}" for number in range(q))
 
 
 def finite_numbers(array: Array, name: str) -> Array:

@@ -280,7 +280,7 @@ def _result(
         flips=flips.get("given"),
         flips_at_equal_rate=flips.get("equal_rate"),
         per_row=answer.per_row(points.units.index, outputs),
-        per_output={name: float(answer.per_output[:, place].mean()) for place, name in enumerate(outputs)},
+        per_output={name: float(answer.per_output[:, column].mean()) for column, name in enumerate(outputs)},
         overlap=Overlap(
             share_outside=float(answer.share_outside.mean()),
             vcf_inside=_mean_where_told(answer.inside),

@@ -266,7 +266,7 @@ class _TextTable(OpenTable):
         while file.columns is None and row == [""]:
             # Blank lines above the name of a single column.
             row = self._row()
-        cells = [cell or f"unnamed {place}" for place, cell in enumerate(row, start=1)]
+        cells = [cell or f"unnamed {number}" for number, cell in enumerate(row, start=1)]
         if file.columns is None:
             self._first = None
             if len(cells) == 1 and file.separator is None and any(mark in cells[0] for mark in ";\t|"):

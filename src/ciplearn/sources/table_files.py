@@ -305,7 +305,7 @@ class _RayDataset(_Dataset):
         return tuple(self.dataset.schema().names)
 
     def parts(self) -> Sequence[Part]:
-        return [_RayBlock(f"block {place}", n_rows, block) for place, (n_rows, block) in enumerate(self._blocks)]
+        return [_RayBlock(f"block {number}", n_rows, block) for number, (n_rows, block) in enumerate(self._blocks)]
 
 
 @dataclass(frozen=True)
