@@ -39,7 +39,7 @@ from ciplearn.routes import ROUTES
 from ciplearn.routes.beside import _BASELINES
 from ciplearn.routes.comparison import how_made
 from ciplearn.routes.route import Candidate, Family, Route
-from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.saving.folder import from_spec, to_spec
 from ciplearn.scm.kinds import KEPT
 from ciplearn.scm.mechanism import Mechanism
 from ciplearn.workbench import recipes

@@ -22,21 +22,7 @@ from ciplearn._core.errors import (
     UnseenLevelsWarning,
 )
 
-__all__ = [
-    "CiplearnError",
-    "CiplearnWarning",
-    "CopiesWarning",
-    "FarOutsideWarning",
-    "GraphError",
-    "GraphSyntaxError",
-    "InputError",
-    "InputTypeError",
-    "MissingDataError",
-    "MissingDependencyError",
-    "NamesWarning",
-    "NotCertifiedWarning",
-    "NothingGainedWarning",
-    "NothingProtectedWarning",
-    "NumericalError",
-    "UnseenLevelsWarning",
-]
+__all__ = ["CiplearnError", "CiplearnWarning", "CopiesWarning", "FarOutsideWarning", "GraphError", "GraphSyntaxError"]
+__all__ += ["InputError", "InputTypeError", "MissingDataError", "MissingDependencyError", "NamesWarning"]
+__all__ += ["NotCertifiedWarning", "NothingGainedWarning", "NothingProtectedWarning", "NumericalError"]
+__all__ += ["UnseenLevelsWarning"]

@@ -5,7 +5,8 @@ import pytest
 
 from ciplearn import CausalGraph, Independence
 from ciplearn._core.errors import GraphError, InputTypeError
-from ciplearn.causal.conditions import Conditions, read_question, some_set_certifies
+from ciplearn.causal.criterion import Conditions, some_set_certifies
+from ciplearn.causal.graph import read_question
 from tests.causal.oracle import certifies, conditions, drawing, random_graph, subsets
 
 

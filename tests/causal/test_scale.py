@@ -6,7 +6,7 @@ import pytest
 
 from ciplearn import CausalGraph
 from ciplearn.causal import dag
-from ciplearn.causal.conditions import Conditions, search_limit
+from ciplearn.causal.criterion import Conditions, search_limit
 
 
 def _large(size, degree=3):

@@ -12,8 +12,7 @@ import pytest
 from ciplearn import audit
 from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.conditions import Conditions
-from ciplearn.causal.criterion import judge
+from ciplearn.causal.criterion import Conditions, judge
 from ciplearn.cli.app import run
 from ciplearn.cli.audit import _next_steps, _remedy
 from ciplearn.cli.audited import Audited

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ciplearn._core.errors import InputError
 from ciplearn.evaluation import counterfactual_effect, flip_rate
-from ciplearn.evaluation.effects import said
+from ciplearn.evaluation.effects import setting_text
 from tests.evaluation.linear_model import linear, predictor
 from tests.scm import models
 
@@ -71,4 +71,4 @@ def test_what_is_no_setting_or_no_label_is_refused(rows):
 
 def test_numbers_of_a_setting_are_short_and_never_powers_of_ten():
     setting = {"A": 0.13086296334438882, "B": 2.0, "C": 123456.7, "D": "x", "E": np.float32(-1.5), "F": 7}
-    assert said(setting) == "A = 0.1309, B = 2, C = 123457, D = x, E = -1.5, F = 7"
+    assert setting_text(setting) == "A = 0.1309, B = 2, C = 123457, D = x, E = -1.5, F = 7"

@@ -5,7 +5,7 @@ from ciplearn import CIPClassifier, CIPRegressor, datasets, repair
 from ciplearn._core.errors import InputError, InputTypeError, MissingDependencyError
 from ciplearn.learners import LEARNERS, Network
 from ciplearn.saving import export_onnx
-from ciplearn.saving import spec as onnx_export
+from ciplearn.saving import onnx as onnx_export
 from tests.estimators.mixed_table import mixed_table
 
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")

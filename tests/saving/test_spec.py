@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 import pytest
 
 from ciplearn import kernels, penalties
-from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.saving.folder import from_spec, to_spec
 
 PARTS = (kernels.Gaussian(0.3), kernels.Categorical())
 NO_SETTINGS = {"Operator", "Setting", "StreamedOperator"}

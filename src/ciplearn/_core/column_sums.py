@@ -17,7 +17,7 @@ from ciplearn._core.columns import CATEGORY, NUMBER, Array, as_numbers, distinct
 from ciplearn._core.encoding import MOST_LEVELS, CategoryColumn, Column, NumberColumn
 from ciplearn._core.errors import InputError
 
-# Of a block, for its quantiles: the median of all rows is that of the blocks' distributions, mixed.
+# Quantiles of a block that are kept: the median of all rows is that of the blocks' distributions, mixed.
 _LEVELS = np.linspace(0, 1, 257)
 
 _FEW = 11  # different numbers that are kept, to tell groups from amounts
@@ -137,7 +137,7 @@ class ColumnSum:
         weights = np.concatenate([np.full(len(values), count / len(values)) for count, values in self.quantiles])
         order = np.argsort(points)
         share = np.cumsum(weights[order])
-        # Of an even number of rows the middle of two, as numpy has it.
+        # The middle of two for an even number of rows, as numpy has it.
         below, above = (min(np.searchsorted(share, share[-1] / 2, side), len(share) - 1) for side in ("left", "right"))
         return float(points[order][[below, above]].mean())
 

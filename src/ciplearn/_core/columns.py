@@ -21,7 +21,7 @@ LARGEST_WHOLE = 2**53  # beyond, a double does not tell one whole number from th
 _WRITTEN_OUT = 10**21  # whole numbers below are written without an exponent
 MISSING = "\0missing"  # a name that no level can have
 
-# Of these, two values in an object column that are equal have the same label.
+# Two equal values of these types in an object column have the same label.
 _EQUAL_READS_EQUAL = {str, float, type(None), type(pd.NA)}
 
 _SMALLEST = 1e-12  # a label that was held impossible costs this much: −log of it is 27.6
@@ -99,9 +99,8 @@ def check_cells(column: pd.Series) -> None:
     """Refuse what is neither a number nor a label: times, complex numbers, lists."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in _TIMES:
-        raise InputError(
-            f"Column {column.name!r} holds dates or times ({kind}); convert them to numbers, say of days since a start."
-        )
+        why = f"Column {column.name!r} holds dates or times ({kind})"
+        raise InputError(f"{why}; convert them to numbers, say of days since a start.")
     if kind == "complex":
         raise InputError(f"Column {column.name!r} holds complex numbers; pass real and imaginary part as two columns.")
     if kind == "mixed" and any(isinstance(value, _SEVERAL_VALUES) for value in column):

@@ -143,10 +143,8 @@ class CategoryColumn:
     def encode(self, column: pd.Series) -> Array:  # (n,)
         """Return the codes of the levels; ``len(levels)`` for a label that is none of them."""
         if not column.isna().all() and holds_numbers(column) and not any(map(written_number, self.levels)):
-            raise InputError(
-                f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}; "
-                f"convert it to these categories."
-            )
+            why = f"Column {self.name!r} held categories such as {self.levels[0]!r} in training, got {column.dtype}"
+            raise InputError(f"{why}; convert it to these categories.")
         labels, places = distinct_labels(column)
         return np.array(self._codes(labels), dtype=np.int64)[places]
 

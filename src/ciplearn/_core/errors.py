@@ -7,8 +7,6 @@ builtin that people already catch, so ``except ValueError`` keeps working.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -91,20 +89,6 @@ class MissingDataError(CiplearnError, FileNotFoundError):
     >>> issubclass(ciplearn.errors.MissingDataError, FileNotFoundError)
     True
     """
-
-
-@contextmanager
-def in_one_sentence(what: str, advice: str) -> Iterator[None]:
-    """Turn what scikit-learn and torch refuse in several lines into "what is wrong: their words; what to do"."""
-    try:
-        yield
-    except CiplearnError:
-        raise
-    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
-        kind = InputTypeError if isinstance(error, TypeError) else InputError
-        # Some quote the array in lines of their own.
-        lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))
-        raise kind(f"{what}: {' '.join(lines).strip().rstrip('.')}; {advice}.") from error
 
 
 def optional_module(name: str, needed_by: str, advice: str) -> Any:

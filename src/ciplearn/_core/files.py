@@ -231,8 +231,8 @@ def _is_about(error: OSError, real: Path) -> bool:
 def listed_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield an empty folder whose files become the target's at the end, with a list of them and their checksums.
 
-    Of a target that exists, only files are replaced that its own list names and that are still what was written; all
-    others stay. Whatever stands in the way is found out before any work is done.
+    Only files are replaced that the list of an existing target names and that are still what was written; all others
+    stay. Whatever stands in the way is found out before any work is done.
 
     ``target``: A link is followed. ``overwrite``: whether files of an earlier call may be replaced.
     """
@@ -285,9 +285,8 @@ def check_finished(folder: Path) -> None:
     """Refuse to read a folder in which files wait to take their places; only a run that writes there moves them."""
     # Unlike that of a Path, this one takes every name, also one that no folder can have.
     if os.path.lexists(folder / _ARRIVING):
-        raise InputError(
-            f"{folder} is unfinished, its run was stopped or goes on; write again, with --overwrite (overwrite=True)."
-        )
+        why = f"{folder} is unfinished, its run was stopped or goes on"
+        raise InputError(f"{why}; write again, with --overwrite (overwrite=True).")
 
 
 def _waiting(folder: Path) -> dict[str, str]:

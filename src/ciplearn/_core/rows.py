@@ -153,7 +153,7 @@ def copy_groups(table: pd.DataFrame) -> Array:  # (n,)
     expected = chance_repeats(cells)
     rare = expected < RARE
     groups = np.where(rare, first[inverse], alone)
-    # Of two rows that agree by chance one is counted.
+    # One of two rows that agree by chance is counted.
     return groups if beyond_chance((groups != alone).sum(), expected[first][rare[first]].sum() / 2) else alone
 
 
@@ -208,8 +208,8 @@ class TrainedRows:
     def among(self, digests: Array) -> tuple[Array, Array]:
         """Return which rows of a table trained, and of which it can be told.
 
-        A row that chance hardly repeats trained if one like it did, unless chance explains how many there are. Of other
-        rows as many trained as did, if the table holds all that trained; half of them if it holds half of the former.
+        A row that chance hardly repeats trained if one like it did, unless chance explains how many there are. As many
+        other rows trained as did, if the table holds all that trained; half of them if it holds half of the former.
         """
         trained, told = np.isin(digests, self.told), digests <= self.limit
         if not beyond_chance(trained.sum(), self.chance * told.sum()):

@@ -36,10 +36,8 @@ def as_rows(value: Any, name: str, *, integers: bool = False, finite: bool = Tru
     if tensor.dim() == 1:
         tensor = tensor.unsqueeze(1)
     if tensor.dim() != 2:
-        raise InputError(
-            f"{name} must have shape (rows,) or (rows, columns), got {tuple(tensor.shape)}; "
-            f"flatten what belongs to one row into columns."
-        )
+        why = f"{name} must have shape (rows,) or (rows, columns), got {tuple(tensor.shape)}"
+        raise InputError(f"{why}; flatten what belongs to one row into columns.")
     if tensor.shape[1] == 0:
         raise InputError(f"{name} has no columns, got shape {tuple(tensor.shape)}; pass at least one column.")
     if tensor.is_complex():
@@ -68,10 +66,8 @@ def extremes(tensor: Tensor, name: str) -> tuple[float, float]:  # (n, d)
 def constant(tensor: Tensor, name: str) -> Tensor:
     """Refuse a tensor that waits for a gradient which the operator cannot give."""
     if tensor.requires_grad:
-        raise InputError(
-            f"{name} requires a gradient, but the penalty is differentiable in the prediction only; "
-            f"pass {name}.detach() if it is meant as a constant."
-        )
+        why = f"{name} requires a gradient, but the penalty is differentiable in the prediction only"
+        raise InputError(f"{why}; pass {name}.detach() if it is meant as a constant.")
     return tensor
 
 
@@ -103,10 +99,8 @@ def _as_tensor(value: Any, name: str) -> Tensor:
         # torch shares memory with an array, and must not share what it could not write.
         return torch.as_tensor(array if array.flags.writeable else array.copy())
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputTypeError(
-            f"{name} must be a tensor or an array of numbers, got {type(value).__name__}; "
-            f"encode text columns as category codes first."
-        ) from error
+        why = f"{name} must be a tensor or an array of numbers, got {type(value).__name__}"
+        raise InputTypeError(f"{why}; encode text columns as category codes first.") from error
 
 
 @contextmanager

@@ -1,11 +1,14 @@
-"""Names and numbers as they stand in sentences."""
+"""Names, numbers and the errors of others as they stand in sentences."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 
 _LONG = 1e15  # from here on a number is no longer written out
 
@@ -46,3 +49,17 @@ def told_apart(values: Sequence[Any], write: Callable[[Any, int], str] = written
 def shortened(names: Sequence[Any]) -> str:
     """Write the first dozen of some names."""
     return ", ".join(map(str, names[:12])) + (", ..." if len(names) > 12 else "")
+
+
+@contextmanager
+def in_one_sentence(what: str, advice: str) -> Iterator[None]:
+    """Turn what scikit-learn and torch refuse in several lines into "what is wrong: their words; what to do"."""
+    try:
+        yield
+    except CiplearnError:
+        raise
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        # Some quote the array in lines of their own.
+        lines = (line for line in str(error).splitlines() if not line.startswith(("array=", "[", " ")))
+        raise kind(f"{what}: {' '.join(lines).strip().rstrip('.')}; {advice}.") from error

@@ -77,10 +77,8 @@ class ProcessGroup(Workers):
 
     def __init__(self) -> None:
         if not (distributed.is_available() and distributed.is_initialized()):
-            raise InputError(
-                "There is no process group, got a process of its own; start with torchrun and call "
-                "torch.distributed.init_process_group first."
-            )
+            why = "There is no process group, got a process of its own"
+            raise InputError(f"{why}; start with torchrun and call torch.distributed.init_process_group first.")
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         # What NCCL adds up lies on a device, be it a single number.
         on_device = distributed.get_backend() == "nccl"

@@ -24,11 +24,11 @@ from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWar
 from ciplearn._core.rows import as_seed
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
-from ciplearn.causal.conditions import read_question
+from ciplearn.causal.graph import read_question
 from ciplearn.causal.names import node_of
 from ciplearn.estimators import CIPClassifier, CIPRegressor
-from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.learner import NETWORK_KEYWORDS, EstimatorKeywords
+from ciplearn.estimators.base import CIPEstimator, EstimatorKeywords
+from ciplearn.estimators.learner import NETWORK_KEYWORDS
 from ciplearn.estimators.problem import checked_graph, columns_of_nodes, named_columns, named_nodes, refuse_outcome
 from ciplearn.estimators.tables import read_table, rows_to_predict, same_rows, warn_of_unseen, without_missing
 
@@ -174,8 +174,8 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
         return NetworkRegression.trained(like, inputs, target, is_category=is_category, seed=seed)
 
     def _has_probabilities(self) -> bool:
-        asked = getattr(self, "model_", CIPClassifier if self.estimator is None else self.estimator)
-        return getattr(self, "task_", self.task) == CLASSIFICATION and hasattr(asked, "predict_proba")
+        predictor = getattr(self, "model_", CIPClassifier if self.estimator is None else self.estimator)
+        return getattr(self, "task_", self.task) == CLASSIFICATION and hasattr(predictor, "predict_proba")
 
     def _probabilities(self, view: pd.DataFrame) -> np.ndarray:  # (n, classes)
         if hasattr(self.model_, "predict_proba"):
@@ -191,7 +191,7 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
             check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
         with warnings.catch_warnings():
-            # Of rows that are asked once, and in blocks, the network would count too few.
+            # The network would count too few of rows that are asked once, and in blocks.
             warnings.simplefilter("ignore", UnseenLevelsWarning)
             warnings.simplefilter("ignore", FarOutsideWarning)
             return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))
@@ -219,8 +219,8 @@ def asked_once(
     if names:
         group = table.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    asked = table[list(names)].iloc[first].reset_index(drop=True)
-    blocks = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(asked), _ROWS_AT_ONCE))
+    different = table[list(names)].iloc[first].reset_index(drop=True)
+    blocks = (different[start : start + _ROWS_AT_ONCE] for start in range(0, len(different), _ROWS_AT_ONCE))
     return np.concatenate([ask(block) for block in blocks])[group]
 
 
@@ -283,11 +283,11 @@ def settle_columns(
         if not named["protected"]:
             why = f"No protected column was named, got protected={protected!r}"
             raise InputError(f"{why}; name the columns to be invariant in.")
-        asked = tuple(dict.fromkeys(named["protected"]))
+        protected_nodes = tuple(dict.fromkeys(named["protected"]))
         # A vector is a node where it is named so.
-        vectors = [node for node in asked if node not in names]
+        vectors = [node for node in protected_nodes if node not in names]
         seen = named["inputs"] or tuple(node_of(name, vectors) for name in names)
-        columns = NodeColumns(names, asked, tuple(dict.fromkeys(seen)), outcome)
+        columns = NodeColumns(names, protected_nodes, tuple(dict.fromkeys(seen)), outcome)
     else:
         nodes = named_nodes(named, checked_graph(graph), names)
         roles = read_question(graph, outcome, nodes["protected"], nodes["context"], nodes["inputs"], None)

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.encoding import TableEncoding
-from ciplearn._core.errors import InputError, InputTypeError, in_one_sentence
+from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.wording import in_one_sentence
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import held_out
 from ciplearn.estimators.networks import Perceptron, Ramps

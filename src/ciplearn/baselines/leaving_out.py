@@ -40,8 +40,6 @@ class NaivePredictor(Baseline):
 
     Needs no graph. Parameters and attributes: see `Baseline`.
 
-    Examples
-    --------
     >>> from ciplearn import baselines, datasets
     >>> table = datasets.first_synthetic().sample(100, random_state=0)
     >>> baselines.NaivePredictor(protected=["A"], epochs=2).fit(table[["A", "L", "Z"]], table["Y"]).inputs_
@@ -63,8 +61,6 @@ class CF1(Baseline):
     Counterfactually invariant whatever the data look like, if the graph is right. Parameters and attributes: see
     `Baseline`; the graph is needed.
 
-    Examples
-    --------
     >>> from ciplearn import baselines, datasets
     >>> world = datasets.first_synthetic()
     >>> table = world.sample(100, random_state=0)
@@ -133,7 +129,7 @@ class InvariantDirections(Baseline):
         values = np.asarray(y)[complete].reshape(len(table[complete]), -1)
         outcome = (self.outcome, values[:, 0]) if self.outcome is not None and values.shape[1] == 1 else None
         about = table[complete], columns.of(columns.protected), outcome
-        movement = np.sum([self._movement(one, *about) for one in checked_models(self.counterfactuals)], axis=0)
+        movement = np.sum([self._movement(model, *about) for model in checked_models(self.counterfactuals)], axis=0)
         encoded = self.encoding_.features(table[complete]).astype(float)
         spread = np.cov(encoded, rowvar=False, ddof=0).reshape(movement.shape)
         still = np.diag(movement) <= tolerance**2 * np.diag(spread)

@@ -22,7 +22,7 @@ from ciplearn._core.rows import as_seed, row_blocks
 from ciplearn.baselines.base import Baseline, NodeColumns
 from ciplearn.estimators.networks import Perceptron
 from ciplearn.kernels import Gaussian
-from ciplearn.kernels.combined import mixed_kernel
+from ciplearn.kernels.kernels import mixed_kernel
 from ciplearn.learning import Objective, TrainingRows, TrainingSettings, train
 from ciplearn.learning.settings import chosen_device
 from ciplearn.penalties import HSIC, MMD, Penalty
@@ -152,14 +152,12 @@ class PSCF(Baseline):
             why = f"baseline must map protected columns to values, got {chosen!r}"
             raise InputError(f"{why}; pass {{{names[0]!r}: ...}}.")
         if strange := [name for name in chosen if name not in names]:
-            raise InputError(
-                f"baseline names {strange[0]!r}, which is not protected; the columns are {', '.join(names)}."
-            )
+            why = f"baseline names {strange[0]!r}, which is not protected"
+            raise InputError(f"{why}; the columns are {', '.join(names)}.")
         for name, value in chosen.items():
             if not pd.api.types.is_scalar(value) or pd.isna(value):
-                raise InputError(
-                    f"baseline must give {name!r} one value, got {str(value)[:80]!r}; pass a value that occurs."
-                )
+                why = f"baseline must give {name!r} one value, got {str(value)[:80]!r}"
+                raise InputError(f"{why}; pass a value that occurs.")
         # Numbers that take few values count as groups: theirs is the commonest value.
         held = {name: table[name] for name in names}
         usual = {name: c.mode().iloc[0] if takes_few_values(c) else float(c.mean()) for name, c in held.items()}
@@ -322,7 +320,7 @@ class CorrectedNode:
     def value(self, rows: Tensor, baseline: Tensor, latent: Tensor, gumbel: Tensor) -> Tensor:
         """The node's value with its causes as in ``rows`` and A at the baseline where its effect is unfair."""
         causes = rows[:, self.causes]
-        causes[:, [self.causes.index(place) for place in self.replaced]] = baseline[self.replaced]
+        causes[:, [self.causes.index(column) for column in self.replaced]] = baseline[self.replaced]
         with torch.no_grad():
             return self.node.decoded(causes, latent, gumbel)
 

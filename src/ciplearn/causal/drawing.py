@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from ciplearn.causal.conditions import predictor_name
 from ciplearn.causal.layout import (
     LINE_HEIGHT,
     NODE_HEIGHT,
@@ -32,6 +31,7 @@ from ciplearn.causal.layout import (
     node_size,
 )
 from ciplearn.causal.names import in_words, tiers_of
+from ciplearn.causal.statements import predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
@@ -304,7 +304,7 @@ def draw_lines(
         if number in starts:
             x, y = ends[number]
             end = (x - (0.0 if line.kind == "loose" else _ARROW), y)
-            data = _led(starts[number], end, layout.runs[number], layout.borders[line.a][1], layout.borders[line.b][0])
+            data = _bend(starts[number], end, layout.runs[number], layout.borders[line.a][1], layout.borders[line.b][0])
         elif bowed or not line.asks_no_column:
             data = _arc(line, centres)
         else:
@@ -317,7 +317,7 @@ def draw_lines(
     return drawn
 
 
-def _led(start: Point, end: Point, runs: Sequence[Crossing], leave: float, arrive: float) -> str:
+def _bend(start: Point, end: Point, runs: Sequence[Crossing], leave: float, arrive: float) -> str:
     """From side to side: straight to the border `leave` of the column, then from run to run, straight from `arrive`."""
     leave, arrive = max(start[0], leave), min(end[0], arrive - _ARROW)
     data, here = f"M{_xy(start)} H{leave:.1f}", (leave, start[1])
@@ -344,7 +344,7 @@ def _common(
     if borders[a] > borders[b]:
         a, b, runs = b, a, runs[::-1]
     (x, y), (p, q) = _side_point(a, centres, 1, _COMMON_PORT), _side_point(b, centres, -1, _COMMON_PORT)
-    return _led((x + _ARROW, y), (p - _ARROW, q), runs, borders[a][1], borders[b][0])
+    return _bend((x + _ARROW, y), (p - _ARROW, q), runs, borders[a][1], borders[b][0])
 
 
 def _side_point(name: str, centres: Mapping[str, Point], side: int, offset: float) -> Point:

@@ -100,22 +100,20 @@ class DrawnGraph:
 
     def known(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
         """Read `names`, and raise a `GraphError` with the nearest node where one is not in this graph."""
-        asked = as_names(names, role)
-        for name in asked:
+        read = as_names(names, role)
+        for name in read:
             if name not in self.index:
                 raise GraphError(f"{role} names {name!r}, which is not in the graph; {nearest(name, self.nodes)}")
-        return asked
+        return read
 
     def known_observed(self, names: Names, role: str = "nodes") -> tuple[str, ...]:
         """Read `names`, and raise a `GraphError` where one is unknown or latent."""
-        asked = self.known(names, role)
-        for name in asked:
+        known = self.known(names, role)
+        for name in known:
             if name in self.latent:
-                raise GraphError(
-                    f"{role} names {name!r}, which is latent; only observed nodes can take part, so leave it out or "
-                    "measure it."
-                )
-        return asked
+                why = f"{role} names {name!r}, which is latent"
+                raise GraphError(f"{why}; only observed nodes can take part, so leave it out or measure it.")
+        return known
 
     def numbers(self, names: Names, role: str = "nodes") -> set[int]:
         """Return the numbers of known names."""
@@ -177,8 +175,6 @@ class DrawnGraph:
     ) -> Self:
         """Build a graph from pairs, or from text such as ``"S -> A, A -> Y"`` or ``"sex, age | job | income"``.
 
-        Examples
-        --------
         >>> CausalGraph.from_edges("S -> A, A -> Y", bidirected=[("S", "Y")])
         CausalGraph('A -> Y, S -> A, S <-> Y')
         >>> CausalGraph.from_edges("sex, age | job | income")

@@ -8,11 +8,11 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Conditions, predictor_name
 from ciplearn.causal.dag import Adjustment, Dag, reachable, shortest_open_walk
-from ciplearn.causal.statements import Assumption, Finding, Path
+from ciplearn.causal.statements import Assumption, Finding, Path, predictor_name
 
 if TYPE_CHECKING:
+    from ciplearn.causal.criterion import Conditions
     from ciplearn.causal.graph import CausalGraph
 
 _SHOWN = 5  # a reader learns nothing from the sixth path of the same kind
@@ -165,9 +165,9 @@ def noise_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
 def inputs_finding(conditions: Conditions, s: Set[int]) -> Finding:
     """Say that the independence leaves a function of the inputs in `s` alone, none of which A changes."""
     kept, written = conditions.inputs & s, conditions.written
-    protected, known = written(conditions.protected), written(conditions.known | s)
+    protected, inside = written(conditions.protected), written(conditions.known | s)
     left = f"a function of {written(kept)} alone, which {protected} does not change" if kept else "a constant"
-    return Finding("inputs", True, f"Every input lies in {known}: the independence, under overlap, leaves {left}.")
+    return Finding("inputs", True, f"Every input lies in {inside}: the independence, under overlap, leaves {left}.")
 
 
 def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
@@ -182,18 +182,18 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     target = Adjustment(graph.dag(), conditions.exposures(s), frozenset((conditions.outcome,)))
     judged = validity_findings(graph, target, s, outcome)
     offences = [replace(finding, condition="paper") for finding in judged if not finding.holds]
-    known = conditions.written(conditions.known)
+    inside = conditions.written(conditions.known)
     context = sorted(conditions.known - conditions.protected)
     outside = ((node, parent) for node in context for parent in dag.parents[node] if parent not in conditions.known)
     strangers = (pair for pair in outside if not conditions.is_noise(pair[1]) or len(dag.children[pair[1]]) > 1)
     for node, parent in islice(strangers, _SHOWN):
         others = [child for child in dag.children[parent] if child != node]
         path = as_path(graph, dag, [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node])
-        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {known}."
+        sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {inside}."
         offences.append(Finding("paper", False, sentence, (path,)))
     sentence = (
         f"{conditions.written(s)} is a valid adjustment set for ({conditions.written(target.x)}, {outcome}), and all "
-        f"parents of the context lie in {known}."
+        f"parents of the context lie in {inside}."
     )
     return offences or [Finding("paper", True, sentence)]
 

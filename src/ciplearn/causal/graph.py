@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from ciplearn._core.arguments import first
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import read_question
-from ciplearn.causal.criterion import judge
+from ciplearn.causal.criterion import Question, judge
 from ciplearn.causal.dag import Adjustment, separated, shortest_open_walk
 from ciplearn.causal.drawing import draw
 from ciplearn.causal.drawn_graph import DrawnGraph
 from ciplearn.causal.findings import as_path, proper_causal_paths
-from ciplearn.causal.names import Names
+from ciplearn.causal.names import Names, in_order
 from ciplearn.causal.orientations import equivalence_class, judge_class, members, members_by_parents
 from ciplearn.causal.statements import Independence, Path, implied_independencies
 from ciplearn.causal.verdict import Verdict
@@ -157,7 +156,7 @@ class CausalGraph(DrawnGraph):
     ) -> Verdict:
         """Find the independence that makes a predictor counterfactually invariant, or say why none is certified.
 
-        Of a graph with undirected edges, a `ClassVerdict` judges every graph of the class.
+        A `ClassVerdict` judges every graph of the class where the graph has undirected edges.
 
         Parameters
         ----------
@@ -224,3 +223,44 @@ class CausalGraph(DrawnGraph):
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
+
+
+def read_question(
+    graph: CausalGraph,
+    outcome: str | None,
+    protected: Names | None,
+    context: Names | None,
+    inputs: Names | None,
+    adjustment: Names | None,
+) -> Question:
+    """Fill in the defaults of `CausalGraph.criterion` and refuse parts that cannot be played together."""
+
+    def part(names: Names, role: str) -> tuple[str, ...]:
+        return in_order(graph.known_observed(names, role))
+
+    targets = graph.known(graph.outcomes if outcome is None else outcome, "outcome")
+    if len(targets) != 1:
+        why = f"The criterion needs one outcome, but {len(targets)} were received ({as_set(targets)})"
+        raise GraphError(f"{why}; name one node, for several columns draw one node that stands for them.")
+    (target,) = part(targets, "outcome")
+    others = tuple(name for name in graph.observed if name != target)
+    named = part(graph.exposures if protected is None else protected, "protected")
+    if not named:
+        raise GraphError("Nothing is protected; name the variables that the prediction should not follow.")
+    adjusted = part(graph.adjusted if adjustment is None else adjustment, "adjustment")
+    question = Question(
+        outcome=target,
+        protected=named,
+        context=others if context is None else part(context, "context"),
+        inputs=others if inputs is None else part(inputs, "inputs"),
+        # No adjusted node in the text leaves the choice to the criterion; an empty set that was passed does not.
+        adjustment=None if adjustment is None and not adjusted else adjusted,
+    )
+    for role in ("protected", "context", "inputs"):
+        if target in getattr(question, role):
+            why = "the predictor would see what it predicts" if role == "inputs" else "it is what is predicted"
+            raise GraphError(f"{role} names the outcome {target!r}: {why}; leave it out.")
+    if both := [name for name in adjusted if name in named]:
+        why = f"adjustment names {both[0]!r}, which is protected: holding it fixed would hide its effect"
+        raise GraphError(f"{why}; leave it out.")
+    return question

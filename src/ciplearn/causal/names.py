@@ -52,10 +52,8 @@ def unused(name: str, taken: Collection[str]) -> str:
 def checked_name(name: object) -> str:
     """Return `name` as a plain string, or say why it cannot name a node."""
     if not isinstance(name, str):
-        raise GraphError(
-            f"A node name must be a string, but {name!r} is of type {type(name).__name__}; convert it, for example "
-            "with str()."
-        )
+        why = f"A node name must be a string, but {name!r} is of type {type(name).__name__}"
+        raise GraphError(f"{why}; convert it, for example with str().")
     if not name.strip():
         raise GraphError(f"A node name must not be empty, but {name!r} was received; give the node a name.")
     if _UNPRINTABLE.search(name):

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.errors import GraphError
 from ciplearn._core.wording import as_set
-from ciplearn.causal.conditions import Question
-from ciplearn.causal.criterion import judge
+from ciplearn.causal.criterion import Question, judge
 from ciplearn.causal.names import Edge, heads, turned
 from ciplearn.causal.statements import Finding
 from ciplearn.causal.verdict import Change, ClassVerdict, Repair, Verdict
@@ -38,9 +37,8 @@ def equivalence_class(graph: CausalGraph) -> CausalGraph:
     These are the graphs with the same adjacencies and the same unshielded colliders [verma1990].
     """
     if graph.bidirected or graph.latent:
-        raise GraphError(
-            "The graph has hidden causes, got latent nodes or bidirected edges; the class is known for graphs without."
-        )
+        why = "The graph has hidden causes, got latent nodes or bidirected edges"
+        raise GraphError(f"{why}; the class is known for graphs without.")
     fixed = {edge for a, b, c in _colliders(graph) for edge in ((a, b), (c, b))}
     loose = {edge for edge in (*graph.directed, *graph.undirected) if edge not in fixed and edge[::-1] not in fixed}
     # A graph without cycles is a member of its own class, so that no edge is forced both ways.
@@ -157,10 +155,8 @@ def judge_class(graph: CausalGraph, question: Question) -> ClassVerdict:
     complete = len(listing) <= most
     judged = [judge(member, question) for member in listing[:most]]
     if not judged:
-        raise GraphError(
-            "No graph directs every undirected edge without a cycle or a new collider; check the undirected edges "
-            f"{', '.join(f'{a} − {b}' for a, b in graph.undirected)}."
-        )
+        why = "No graph directs every undirected edge without a cycle or a new collider"
+        raise GraphError(f"{why}; check the undirected edges {', '.join(f'{a} − {b}' for a, b in graph.undirected)}.")
     shared = _one_adjustment(listing[:most], question, judged)
     holding = [verdict for verdict in shared if verdict.holds]
     holds_in = "all" if len(holding) == len(shared) else "some" if holding else "none"

@@ -11,13 +11,18 @@ from ciplearn._core.arguments import first
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.dag import separated, smallest_separator
-from ciplearn.causal.names import Names, as_names, in_order
+from ciplearn.causal.names import Names, as_names, in_order, unused
 
 if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 PREDICTOR = "Ŷ"
 _SHOWN = 6  # names of a set in a sentence; signs name them all
+
+
+def predictor_name(graph: CausalGraph) -> str:
+    """Return the name under which Ŷ is shown: one that no node of the graph has."""
+    return unused(PREDICTOR, graph.index)
 
 
 @dataclass(frozen=True, init=False)
@@ -51,9 +56,8 @@ class Independence:
             object.__setattr__(self, side, in_order(as_names(names, side)))
         for side in ("right", "left"):
             if not getattr(self, side):
-                raise InputError(
-                    f"An independence needs variables on both sides, but {side} is empty; name at least one."
-                )
+                why = f"An independence needs variables on both sides, but {side} is empty"
+                raise InputError(f"{why}; name at least one.")
         for one, other in (("right", "given"), ("left", "right"), ("left", "given")):
             if both := set(getattr(self, one)) & set(getattr(self, other)):
                 raise InputError(
@@ -85,8 +89,6 @@ class Independence:
 class Path:
     """Nodes in order and the arrow between each and the next: ``→``, ``←``, ``↔`` or ``−``.
 
-    Examples
-    --------
     >>> from ciplearn.causal import Path
     >>> print(Path(("A", "U", "Y"), ("←", "→")))
     A ← U → Y

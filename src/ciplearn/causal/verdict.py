@@ -94,8 +94,6 @@ class Change:
 class Repair:
     """Changes that together make the criterion hold, and the independence that then does.
 
-    Examples
-    --------
     >>> from ciplearn import CausalGraph
     >>> graph = CausalGraph.from_edges("A -> L, L -> Y")
     >>> verdict = graph.criterion(outcome="Y", protected=["A"], context=["L"], inputs=["L"], adjustment=["L"])
@@ -126,8 +124,6 @@ class Repair:
 class Fallback:
     """A statement that a penalty can enforce although the criterion fails, and what it buys.
 
-    Examples
-    --------
     >>> from ciplearn.causal import Fallback, Independence
     >>> print(Fallback(Independence("A", "L"), "parity in the data"))
     Ŷ ⊥ {A} | {L}: parity in the data
@@ -268,10 +264,8 @@ class Verdict:
                 fields["members"] += (judged,)
             return ClassVerdict(**fields)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise InputError(
-                f"This is no verdict on this graph ({type(error).__name__}: {error}); pass what to_dict() returned "
-                "and the graph that was judged."
-            ) from error
+            why = f"This is no verdict on this graph ({type(error).__name__}: {error})"
+            raise InputError(f"{why}; pass what to_dict() returned and the graph that was judged.") from error
 
     def headline(self) -> str:
         """Return the verdict in words, and then in signs."""
@@ -337,7 +331,7 @@ class ClassVerdict(Verdict):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the graph as JSON-ready data; members by their directions, without repairs of their own."""
-        members = [{"directed": list(map(list, self.chosen(one))), **one._judgement()} for one in self.members]
+        members = [{"directed": list(map(list, self.chosen(member))), **member._judgement()} for member in self.members]
         scope = {"holds_in": self.holds_in, "complete": self.complete, "deciding": list(map(list, self.deciding))}
         return {**super().to_dict(), **scope, "members": members}
 

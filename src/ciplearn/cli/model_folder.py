@@ -60,7 +60,6 @@ class ModelFolder:
     model: Any  # an estimator of ours, or a repaired model
     training: Mapping[str, Any]  # everything that ``training.json`` says
     held_out: np.ndarray[Any, Any]  # places in the training table that training never saw
-    trained_rows: TrainedRows | None = None  # what the rows that trained are known by; folders before 0.3 do not say
 
     @classmethod
     def read(cls, path: Path, model: Any = None, foreign: Foreign | None = None) -> ModelFolder:
@@ -79,13 +78,22 @@ class ModelFolder:
             if version == _FORMAT:
                 _check(training, model)
                 held_out = np.array(read_listed(path, _HELD_OUT).decode().split()[1:], dtype=np.int64)
-                trained = TrainedRows.from_bytes(read_listed(path, _TRAINED)) if (path / _TRAINED).exists() else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(f"{path / _TRAINING} or {_HELD_OUT} is lost or damaged; fit the model anew.") from error
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
-        return cls(path, model, training, held_out, trained)
+        return cls(path, model, training, held_out)
+
+    @cached_property
+    def trained_rows(self) -> TrainedRows | None:
+        """What the rows that trained are known by; folders before 0.3 do not say."""
+        if not (self.path / _TRAINED).exists():
+            return None
+        try:
+            return TrainedRows.from_bytes(read_listed(self.path, _TRAINED))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{self.path / _TRAINED} is damaged; fit the model anew.") from error
 
     @property
     def verdict(self) -> Verdict | None:

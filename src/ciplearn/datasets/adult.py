@@ -50,8 +50,6 @@ _TEST_ROWS = 16_281
 class Adult:
     """The two tables, with the same kinds of columns: numbers are whole, labels are categories with the same levels.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import Adult
     >>> sorted(Adult.__dataclass_fields__)
     ['left_out', 'source', 'test', 'train', 'weights']
@@ -139,16 +137,14 @@ def _read(path: Path) -> dict[str, str]:
         if path.is_file():
             return {name: content.decode("utf-8") for name, content in from_zip(path.read_bytes()).items()}
         if not _is_complete(path):
-            raise MissingDataError(
-                f"{path} holds no {' and '.join(CHECKSUMS)}; pass the folder with both files, or UCI's adult.zip."
-            )
+            why = f"{path} holds no {' and '.join(CHECKSUMS)}"
+            raise MissingDataError(f"{why}; pass the folder with both files, or UCI's adult.zip.")
         return {name: (path / name).read_text(encoding="utf-8") for name in CHECKSUMS}
     except MissingDataError:
         raise
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, OSError) as error:
-        raise InputError(
-            f"{path} does not hold the Adult data; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip."
-        ) from error
+        why = f"{path} does not hold the Adult data"
+        raise InputError(f"{why}; pass the folder with {' and '.join(CHECKSUMS)}, or UCI's adult.zip.") from error
 
 
 def read_raw(text: str, name: str) -> pd.DataFrame:
@@ -231,10 +227,8 @@ def download(folder: Path, sources: tuple[Mirror, ...] = SOURCES) -> None:
             for name, content in files.items():
                 write_file(folder / name, content)
         except InputError as error:
-            raise InputError(
-                f"The Adult data cannot be kept: {str(error).split(';')[0]}; free or permit that folder, or set "
-                "XDG_CACHE_HOME to another."
-            ) from error
+            why = f"The Adult data cannot be kept: {str(error).split(';')[0]}"
+            raise InputError(f"{why}; free or permit that folder, or set XDG_CACHE_HOME to another.") from error
         return
     raise MissingDataError(
         f"The Adult data could not be downloaded ({'; '.join(failures)}); save adult.data and adult.test from "
@@ -246,8 +240,8 @@ def _received(source: Mirror) -> bytes:
     request = urllib.request.Request(source.url, headers={"User-Agent": "ciplearn"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         size, blocks = int(answer.headers.get("Content-Length") or 0), []
-        told = f"Adult from {source.name}"
-        with tqdm(total=size or None, desc=told, unit="B", unit_scale=True, disable=None, leave=False) as bar:
+        title = f"Adult from {source.name}"
+        with tqdm(total=size or None, desc=title, unit="B", unit_scale=True, disable=None, leave=False) as bar:
             while block := answer.read(1 << 16):
                 blocks.append(block)
                 bar.update(len(block))

@@ -10,8 +10,6 @@ from ciplearn.causal import CausalGraph
 def figure_a() -> CausalGraph:
     """Example with a mediator L and its confounder S: Ŷ ⊥ {A, L} | {S}.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_a().criterion().holds
     True
@@ -24,8 +22,6 @@ def figure_b() -> CausalGraph:
 
     X_A⊥ is the part of the features that A does not change, X_Y⊥ the part that does not change Y, X∧ the rest.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_b().nodes
     ('A', 'X_A⊥', 'X_Y⊥', 'X∧', 'Y')
@@ -41,8 +37,6 @@ def figure_c() -> CausalGraph:
     The figure swaps the labels X_A⊥ and X_Y⊥ against its own caption; here they mean what the caption says: A does not
     change X_A⊥, and X_Y⊥ has nothing to do with Y but through A.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_c().nodes
     ('A', 'X_A⊥', 'X_Y⊥', 'X∧', 'Y')
@@ -59,8 +53,6 @@ def veitch_selection() -> CausalGraph:
     Ŷ ⊥ {A} | {Y, selected}: the penalty of Veitch et al., conditional on Y. Given ``selected`` alone it fails, because
     A → selected ← Y ← X_A⊥ is open.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> "selected" in graphs.veitch_selection().nodes
     True
@@ -73,8 +65,6 @@ def veitch_selection() -> CausalGraph:
 def figure_d() -> CausalGraph:
     """Synthetic experiments: as figure (a), and S affects A too.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_d().nodes
     ('A', 'L', 'S', 'Y')
@@ -85,8 +75,6 @@ def figure_d() -> CausalGraph:
 def figure_e() -> CausalGraph:
     """Fairness experiment in three blocks: A protected, L mediators, C covariates that A does not change.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_e().nodes
     ('A', 'C', 'L', 'Y')
@@ -97,8 +85,6 @@ def figure_e() -> CausalGraph:
 def figure_f() -> CausalGraph:
     """Image experiment in blocks: A horizontal position, U scale, C shape and height, L colour and orientation.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.figure_f().nodes
     ('A', 'C', 'L', 'U', 'Y')
@@ -111,8 +97,6 @@ def image() -> CausalGraph:
 
     The paper draws colour and orientation as causes of Y; its equations, which `image_latents` has, leave them out.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.image().nodes
     ('Y', 'color', 'orientation', 'scale', 'shape', 'x_pos', 'y_pos')
@@ -128,8 +112,6 @@ def adult() -> CausalGraph:
 
     A age and sex, C race and native country, M marital status, D education, R work class, occupation, hours, Y income.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> graphs.adult().nodes
     ('A', 'C', 'D', 'H_d', 'H_m', 'H_r', 'M', 'R', 'Y')
@@ -149,8 +131,6 @@ def adult_columns() -> CausalGraph:
     Columns of one block of `adult` have the same causes and effects; H_r is what the three columns of R share, and race
     and native country share a cause that is not drawn.
 
-    Examples
-    --------
     >>> from ciplearn.datasets import graphs
     >>> print(graphs.adult_columns().criterion().independence.given)
     ('native-country', 'race')

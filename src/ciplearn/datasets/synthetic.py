@@ -37,16 +37,14 @@ def applicants() -> StructuralCausalModel:
 
     Training in years, hours per week, income in thousands per year. These people are made up.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> sorted(datasets.applicants().sample(2, random_state=0).columns)
     ['age', 'hours', 'income', 'region', 'sex', 'training']
     """
 
     def income(p: Parents) -> Array:
-        own = 2 * p["training"] + 0.8 * p["hours"] - 20
-        return own + 4 * (p["sex"] == "m") + 0.3 * (p["age"] - 42) + 6 * (p["region"] == "coast")
+        earned = 2 * p["training"] + 0.8 * p["hours"] - 20
+        return earned + 4 * (p["sex"] == "m") + 0.3 * (p["age"] - 42) + 6 * (p["region"] == "coast")
 
     return StructuralCausalModel(
         CausalGraph.from_edges(_STORY),
@@ -70,8 +68,6 @@ def first_synthetic() -> StructuralCausalModel:
     Z ~ N(0, 1), A = Z² + ε_A, L = exp(−A²/2) sin(2A) + 2Z + ε_L / 5, Y = exp(−LZ) sin(2LZ) / 2 + 5A + ε_Y / 5, with
     ε_A ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1). The plus before ε_L is lost in print.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> datasets.first_synthetic().sample(3, random_state=0).shape
     (3, 4)
@@ -97,8 +93,6 @@ def scenario_1(sign: str = "-") -> StructuralCausalModel:
     ``sign``, "-" or "+": in the exponent of A. The paper prints a plus, with which A has no mean and one outlier
     flattens the scaled data; the minus is what its results were computed with.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> datasets.scenario_1().graph.parents("L")
     ('A', 'Z')
@@ -123,8 +117,6 @@ def scenario_2(sign: str = "-") -> StructuralCausalModel:
     ε_Y ~ N(0, 0.1). Where ``|A| > 6``, which the printed sign makes common, ε_L vanishes in the rounding of L: keep
     the noise with ``sample_units`` there.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> datasets.scenario_2().sample(3, random_state=0).shape
     (3, 4)
@@ -154,8 +146,6 @@ def veitch_causal() -> StructuralCausalModel:
     Z ~ N(0, 1), A = sin(Z / 10) + ε_A, X = exp(−A/2) sin(A) + ε_X / 10, Y = exp(−X) sin(2XZ) / 10 + A² + ε_Y / 10, with
     ε_A, ε_X ~ N(0, 1) and ε_Y ~ N(0, 0.1).
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> datasets.veitch_causal().graph.latent
     frozenset({'Z'})
@@ -178,8 +168,6 @@ def veitch_anticausal() -> StructuralCausalModel:
     Z ~ N(0, 1), A = sin(Z) / 5 + ε_A, Y = sin(Z) / 10 + ε_Y, X = A + Y + ε_X / 10, with ε_A, ε_Y ~ N(0, 0.1) and
     ε_X ~ N(0, 1).
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> len(datasets.veitch_anticausal().sample(4, random_state=0))
     4
@@ -202,8 +190,6 @@ def multidimensional(size: int) -> StructuralCausalModel:
     Z ~ N(0, 1), A_i = Z² + ε_A,i, L = exp(−A_1/2) + Σ A_i sin(Z) + ε_L / 10, Y = exp(−A_2/2) Σ A_i + L Z + ε_Y / 10,
     with ε_A,i ~ N(0, 1) and ε_L, ε_Y ~ N(0, 0.1). ``size`` is at least 2: the equation of Y reads the second number.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> datasets.multidimensional(3).columns("A")
     ['A[0]', 'A[1]', 'A[2]']
@@ -236,8 +222,6 @@ def _wave(product: Array, frequency: int) -> Array:
 class MinMaxScaling:
     """v ↦ (v − low) / (high − low), column by column; columns of labels stay as they are.
 
-    Examples
-    --------
     >>> from ciplearn import datasets
     >>> table = datasets.first_synthetic().sample(100, random_state=0)
     >>> scaled = datasets.MinMaxScaling.fit(table).transform(table)

@@ -82,15 +82,16 @@ class FrontierDisplay:
         beside: Mapping[str, Frontier] | None = None,
     ) -> Self:
         """Choose the axes: the variance of counterfactuals where it was measured, else the penalty."""
-        for one in (frontier, *mapping_of(beside, "beside").values()):
-            if not isinstance(one, Frontier):
-                raise InputTypeError(f"A Frontier is drawn, got {type(one).__name__}; pass what frontier(...) returns.")
+        for drawn in (frontier, *mapping_of(beside, "beside").values()):
+            if not isinstance(drawn, Frontier):
+                kind = type(drawn).__name__
+                raise InputTypeError(f"A Frontier is drawn, got {kind}; pass what frontier(...) returns.")
         if violation is None:
             violation = "vcf" if "vcf" in frontier.measures else "penalty"
-        for one in (frontier, *(beside or {}).values()):
+        for drawn in (frontier, *(beside or {}).values()):
             for name in (cost, violation):
-                if not isinstance(name, str) or name not in one.measures:
-                    raise InputError(f"{name!r} was not measured, there are {list(one.measures)}; name one of these.")
+                if not isinstance(name, str) or name not in drawn.measures:
+                    raise InputError(f"{name!r} was not measured, there are {list(drawn.measures)}; name one of these.")
         mapping_of(baselines, "baselines")
         return cls(frontier, cost=cost, violation=violation, baselines=baselines, chosen=chosen, beside=beside)
 
@@ -150,7 +151,7 @@ def _tried(frontier: Frontier, gamma: float) -> float:
     for tried in gammas:
         if math.isclose(tried, gamma, rel_tol=1e-6):
             return tried
-    names = ", ".join(f"{one:g}" for one in gammas)
+    names = ", ".join(f"{gamma:g}" for gamma in gammas)
     raise InputError(f"chosen must be a gamma that was tried, got {gamma:g}; pass one of {names}.")
 
 

@@ -6,16 +6,6 @@ from ciplearn.doubt.graph_sensitivity import Sensitivity, sensitivity
 from ciplearn.doubt.hidden_confounding import HiddenConfounding, hidden_confounding
 from ciplearn.doubt.how_wrong import MechanismSensitivity, how_wrong, mechanism_sensitivity
 
-__all__ = [
-    "CounterfactualBounds",
-    "Falsification",
-    "HiddenConfounding",
-    "MechanismSensitivity",
-    "Sensitivity",
-    "counterfactual_bounds",
-    "falsify",
-    "hidden_confounding",
-    "how_wrong",
-    "mechanism_sensitivity",
-    "sensitivity",
-]
+__all__ = ["CounterfactualBounds", "Falsification", "HiddenConfounding", "MechanismSensitivity", "Sensitivity"]
+__all__ += ["counterfactual_bounds", "falsify", "hidden_confounding", "how_wrong", "mechanism_sensitivity"]
+__all__ += ["sensitivity"]

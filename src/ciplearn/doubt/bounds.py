@@ -47,8 +47,6 @@ class CounterfactualBounds:
     ``lower`` and ``upper`` that come closest to the two ends. Responses that are never asked about together stand in
     different rows, the others empty, and may be drawn independently.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from ciplearn import CausalGraph, counterfactual_bounds
     >>> law = pd.Series({(0, 0): 0.3, (0, 1): 0.2, (1, 0): 0.1, (1, 1): 0.4}).rename_axis(["X", "Y"])
@@ -121,7 +119,7 @@ def counterfactual_bounds(
     lower, upper = (float(np.clip(end.value, 0.0, 1.0)) for end in ends)
     attained = all(end.attained for end in ends) and all(component.is_one_cause for component in free)
     sharp = attained or upper - lower < 1e-7
-    laws = {component.nodes: _law(component, [end.laws[place] for end in ends]) for place, component in enumerate(free)}
+    laws = {component.nodes: _law(component, [end.laws[axis] for end in ends]) for axis, component in enumerate(free)}
     return CounterfactualBounds(lower, max(lower, upper), sharp, _how(free, sharp), question, laws)
 
 
@@ -155,9 +153,9 @@ def _law(component: Component, weights: Sequence[np.ndarray]) -> pd.DataFrame:
     columns = {}
     for node in component.nodes:
         parents, levels = component.graph.parents[node], np.array(component.law.levels[node], dtype=object)
-        for place, at in enumerate(component.configurations[node]):
+        for number, at in enumerate(component.configurations[node]):
             there = ", ".join(f"{p} = {component.law.levels[p][v]}" for p, v in zip(parents, at, strict=True))
-            picks = component.responses[node][:, place]
+            picks = component.responses[node][:, number]
             columns[f"{node} where {there}" if there else node] = np.where(picks < 0, None, levels[picks])
     return pd.DataFrame({**columns, "lower": weights[0], "upper": weights[1]})
 
@@ -194,17 +192,15 @@ def _independent_in_part(components: Sequence[Component]) -> tuple[sparse.csr_ar
     sizes = [component.size for component in components]
     if prod(sizes) > _MOST_JOINT_VARIABLES:
         names = as_list(as_set(component.nodes) for component in components)
-        raise InputError(
-            f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}; "
-            "merge levels, or ask with less evidence."
-        )
+        why = f"The program for {names} together has {prod(sizes):.3g} variables, more than {_MOST_JOINT_VARIABLES}"
+        raise InputError(f"{why}; merge levels, or ask with less evidence.")
     total = np.ones(1)
     for component in components:
         total = np.kron(total, component.constraints[0][0])
     blocks = [sparse.csr_array(total[None, :])]
-    for place, component in enumerate(components):
+    for number, component in enumerate(components):
         matrix, right = component.constraints
-        before, after = prod(sizes[:place]), prod(sizes[place + 1 :])
+        before, after = prod(sizes[:number]), prod(sizes[number + 1 :])
         homogeneous = sparse.csr_array(matrix - np.outer(right, matrix[0]))
         blocks.append(sparse.kron(sparse.kron(sparse.eye_array(before), homogeneous), sparse.eye_array(after)).tocsr())
     stacked = sparse.vstack(blocks).tocsr()
@@ -249,10 +245,10 @@ class TwoWorlds:
         """Levels of the parents of a copy."""
         node, imagined = copy
         columns = np.zeros((len(self.weights), len(self.graph.parents[node])), dtype=int)
-        for place, parent in enumerate(self.graph.parents[node]):
+        for number, parent in enumerate(self.graph.parents[node]):
             is_set = imagined and parent in self.done
             world = imagined and (parent, True) in self.values
-            columns[:, place] = self.done[parent] if is_set else self.values[parent, world]
+            columns[:, number] = self.done[parent] if is_set else self.values[parent, world]
         return columns
 
     def weighted(self, factors: np.ndarray) -> TwoWorlds:
@@ -280,12 +276,10 @@ def possible_worlds(
             choices[node, node in below] &= {level}
     count = prod(map(len, choices.values()))
     if count > _MOST_PAIRS:
-        raise InputError(
-            f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}; give more evidence, or "
-            "merge levels."
-        )
+        why = f"The question sums over {count:.3g} pairs of worlds, more than {_MOST_PAIRS}"
+        raise InputError(f"{why}; give more evidence, or merge levels.")
     grid = np.array(list(product(*map(sorted, choices.values()))), dtype=int).reshape(count, len(copies))
-    values = {copy: grid[:, place] for place, copy in enumerate(copies)}
+    values = {copy: grid[:, number] for number, copy in enumerate(copies)}
     possible = all(do[node] == level for node, level in event.items() if node in do)
     return TwoWorlds(law, graph, values, do, np.full(count, float(possible)))
 
@@ -310,8 +304,8 @@ def reduced(worlds: TwoWorlds) -> tuple[np.ndarray, list[Component]]:
     picks = np.stack([pick for _, pick in parts], axis=1) if parts else np.zeros((len(worlds.weights), 0), dtype=int)
     for combination in np.unique(picks, axis=0):
         term = np.asarray(worlds.weights[(picks == combination).all(axis=1)].sum())
-        for (marked, _), place in zip(parts, combination, strict=True):
-            term = np.multiply.outer(term, marked[place])
+        for (marked, _), number in zip(parts, combination, strict=True):
+            term = np.multiply.outer(term, marked[number])
         objective += term
     return objective, free
 
@@ -354,8 +348,8 @@ def _determined_factors(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequenc
 def _component(worlds: TwoWorlds, nodes: Sequence[str], copies: Sequence[Copy]) -> Component:
     """The component with the configurations that matter.
 
-    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Of one
-    node those matter that occur, and what it does in the two worlds of a pair is asked about together.
+    Several nodes are tied together by data wherever their parents are: all configurations matter, in one block. Those
+    of a single node matter where they occur, and what it does in the two worlds of a pair is asked about together.
     """
     law, parents = worlds.law, worlds.graph.parents
     if len(nodes) > 1:

@@ -39,7 +39,7 @@ _RESAMPLES = 40
 _STRONG = 0.5  # a partial correlation that a test must be able to see for its silence to say anything
 _UNTESTED = "left untested"
 
-# Of a graph among many: statements that are tested, rows that they are tested on, and the level.
+# Statements of one graph among many that are tested, the rows that they are tested on, and the level.
 _LOOKED_AT, _TESTED_ROWS, _LEVEL = 3, 2000, 0.05
 
 
@@ -118,11 +118,11 @@ class Falsification:
         if not math.isnan(self.permuted):
             fits = round(self.permuted * self.n_permutations)
             hardly = self.permuted > self.level
-            told = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
-            told += ", and passing them says little" if hardly and not self.refuted else ""
+            remark = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
+            remark += ", and passing them says little" if hardly and not self.refuted else ""
             yield (
                 f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "
-                f"{self.n_permutations} tries: {told}."
+                f"{self.n_permutations} tries: {remark}."
             )
 
     def to_svg(self) -> str:
@@ -203,20 +203,16 @@ def table_columns(graph: CausalGraph, table: Any) -> dict[str, tuple[str, ...]]:
     held = {node: columns_of(node, [str(column) for column in table.columns]) for node in graph.observed}
     absent = [node for node, columns in held.items() if not columns]
     if absent:
-        raise InputError(
-            f"The table has no column for {as_list(absent)}, which the graph calls observed; add the columns, or mark "
-            "the nodes as latent."
-        )
+        why = f"The table has no column for {as_list(absent)}, which the graph calls observed"
+        raise InputError(f"{why}; add the columns, or mark the nodes as latent.")
     if len(table) < MIN_ROWS:
         raise InputError(f"A test needs at least {MIN_ROWS} rows, got {len(table)}; pass more rows.")
     needed = [table[column] for columns in held.values() for column in columns]
     for column in needed:
         check_cells(column)
     if all(column.nunique() <= 1 for column in needed):
-        raise InputError(
-            "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested; pass "
-            "rows that differ."
-        )
+        why = "Every column of the graph has the same value, or none, in all rows, so that nothing can be tested"
+        raise InputError(f"{why}; pass rows that differ.")
     return held
 
 
@@ -277,7 +273,7 @@ class RankCorrelations:
         if key in self._p_values:
             return self._p_values[key]
         a, b = self._places[left], self._places[right]
-        joint, z = [*a, *b], [place for name in given for place in self._places[name]]
+        joint, z = [*a, *b], [column for name in given for column in self._places[name]]
         rest = self._covariance[np.ix_(joint, joint)]
         if z:
             across = self._covariance[np.ix_(joint, z)]
@@ -318,7 +314,7 @@ class Refutation:
             return [], 0
         quick = np.array([self._quick.p_value(s.left[0], s.right[0], s.given) for s in statements])
         worst = np.argsort(quick, kind="stable")[:_LOOKED_AT]
-        return [statements[place] for place in worst if holm(quick)[place] <= _LEVEL], len(statements)
+        return [statements[number] for number in worst if holm(quick)[number] <= _LEVEL], len(statements)
 
     def _p_value(self, statement: Independence) -> float:
         if statement not in self._p_values:

@@ -131,8 +131,8 @@ class Sensitivity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""
-        told = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
-        return fields_as_data(self, "graphs", "protected", **told)
+        more = {"interval": self.interval, "largest": self.largest, "flips": self.flips, "sentence": str(self)}
+        return fields_as_data(self, "graphs", "protected", **more)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a tornado: one bar per change from the VCF as drawn, largest on top; grey where data refute it."""
@@ -142,9 +142,9 @@ class Sensitivity:
         base, holds, moved = self.unchanged, self.table["holds"].iloc[0], self.table.iloc[1:].dropna(subset="vcf")
         order = (moved["vcf"] - base).abs().sort_values(ascending=False, kind="stable").index[:_BARS]
         shown = moved.loc[order[::-1]]
-        for place, row in enumerate(shown.itertuples()):
+        for number, row in enumerate(shown.itertuples()):
             colour = _GREY if row.refuted else _BLUE if row.holds == holds else _RED
-            axes.barh(place, row.vcf - base, left=base, color=colour, height=0.7)
+            axes.barh(number, row.vcf - base, left=base, color=colour, height=0.7)
         axes.axvline(base, color="black", linewidth=1)
         axes.set_yticks(range(len(shown)), list(shown["change"]))
         axes.set_xlabel("VCF; blue: same verdict, red: another, grey: refuted by data")
@@ -222,12 +222,12 @@ def sensitivity(
     drawn, *others = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
     wanted = [drawn, *first(others, limit)]
     missing = [variant for variant in wanted if variant.key not in kept.known]
-    for variant, row in zip(missing, _asked(question, missing, base, jobs, engine), strict=True):
+    for variant, row in zip(missing, _answers(question, missing, base, jobs, engine), strict=True):
         kept.add(variant.key, row)
-    asked = {variant.key for variant in wanted}
+    answered = {variant.key for variant in wanted}
     rows = [
         {**kept.known[variant.key], "refuted": refuted(variant.graph)}
-        if variant.key in asked
+        if variant.key in answered
         else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
         for variant in variants
     ]
@@ -247,14 +247,14 @@ class _GraphQuestion:
 
     def digest(self, drawn: Variant) -> str:
         """What tells it apart from other questions."""
-        asked = (self.roles, *self.measured.values(), self.seed)
+        settings = (self.roles, *self.measured.values(), self.seed)
         # A model is what it says: about the rows, and about others in which every column is taken from another row.
         predictor = Predictor.of(self.model, list(self.table.columns), self.measured["inputs"], self.measured["method"])
         rows = self.table.dropna()
         order = np.arange(len(rows))
-        moved = {name: rows[name].take(np.roll(order, place + 1)).array for place, name in enumerate(rows.columns)}
+        moved = {name: rows[name].take(np.roll(order, number + 1)).array for number, name in enumerate(rows.columns)}
         answers = [predictor.in_blocks(shown) for shown in (rows, rows.assign(**moved))]
-        return digest_of(drawn.graph.to_dagitty(), self.table, asked, answers)
+        return digest_of(drawn.graph.to_dagitty(), self.table, settings, answers)
 
     def estimated(self, variant: Variant, like: EstimatedModel | None) -> EstimatedModel:
         rows = self.table
@@ -291,7 +291,7 @@ def _urgency(variant: Variant, drawn: Variant, protected: Sequence[str], refuted
     return variant is not drawn, variant.hidden, bool(refuted.suspects(variant.graph)[0]), far
 
 
-def _asked(
+def _answers(
     question: _GraphQuestion, variants: list[Variant], base: EstimatedModel | None, n_jobs: int, engine: Engine | None
 ) -> Iterator[dict[str, Any]]:
     """The answer of each graph, in their order, as they come."""
@@ -353,7 +353,7 @@ def variants_of(graph: CausalGraph, graphs: Any, protected: Sequence[str] = ()) 
     members = list(graph.members(_MOST_MEMBERS + 1))
     if len(members) > _MOST_MEMBERS:
         members = list(graph.members(by_parents_of=protected))
-    variants = [Variant(f"member {place}", member) for place, member in enumerate(members, start=1)]
+    variants = [Variant(f"member {number}", member) for number, member in enumerate(members, start=1)]
     return [replace(variants[0], change=f"{_DRAWN}, member 1"), *variants[1:]]
 
 
@@ -366,7 +366,7 @@ def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
     if isinstance(graphs, Mapping):
         named = graphs.items()
     elif isinstance(graphs, Sequence) and not isinstance(graphs, str):
-        named = ((f"graph {place}", each) for place, each in enumerate(graphs, start=1))
+        named = ((f"graph {number}", each) for number, each in enumerate(graphs, start=1))
     else:
         raise InputTypeError(f"graphs must be a list or a dict of graphs, got {type(graphs).__name__}.")
     if not graphs:
@@ -375,8 +375,6 @@ def _named(graph: CausalGraph, graphs: Any) -> Iterator[Variant]:
         of_kind(each, CausalGraph, str(name), "pass graphs")
         differing = sorted(set(each.observed) ^ set(graph.observed))
         if differing:
-            raise InputError(
-                f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only; "
-                "compare graphs of the same columns."
-            )
+            why = f"{name} is over other observed nodes than the graph: {', '.join(differing)} is in one of them only"
+            raise InputError(f"{why}; compare graphs of the same columns.")
         yield Variant(str(name), _directed(each), hidden=bool(each.bidirected or each.latent))

@@ -190,22 +190,22 @@ def hidden_confounding(
     chosen = _nodes(graph, table, protected, nodes)
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
-    left = _left_of(table, protected, base.columns(graph.parents(protected)), generator)
-    rows, asked = [], chosen[:limit]
+    left = _residuals(table, protected, base.columns(graph.parents(protected)), generator)
+    rows, varied = [], chosen[:limit]
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
     measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
-    for node, value in product(asked, rho):
+    for node, value in product(varied, rho):
         scm = _with_correlation(base, table, left, node, value)
         vcf = variance_of_counterfactuals(model, scm, table, [protected], **measured)
         rows.append({"node": node, "rho": value, "vcf": vcf.value, "relative": vcf.relative})
     benchmarks = [
         {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
-        for node in asked
+        for node in varied
         for covariate in graph.parents(node)
         if covariate in graph.parents(protected)
     ]
     compared = pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"])
-    return HiddenConfounding(pd.DataFrame(rows), compared, protected, chosen[len(asked) :], drawn)
+    return HiddenConfounding(pd.DataFrame(rows), compared, protected, chosen[len(varied) :], drawn)
 
 
 def _without_hidden_causes(graph: CausalGraph) -> tuple[CausalGraph, tuple[str, ...]]:
@@ -223,10 +223,8 @@ def _nodes(graph: CausalGraph, table: pd.DataFrame, protected: str, asked: Seque
     named = () if asked is None else graph.known_observed(asked, "nodes")
     for node in (protected, *named):
         if node not in table:
-            raise InputError(
-                f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers; draw a "
-                "node per column."
-            )
+            why = f"{node} is a vector of {len(held[node])} columns, and a correlation is between two numbers"
+            raise InputError(f"{why}; draw a node per column.")
     for node in named:
         if node == protected or not graph.parents(node) or not holds_numbers(table[node]):
             raise InputError(f"{node} must be another node of numbers with parents, so that its noise can be varied.")
@@ -246,7 +244,7 @@ def _as_numbers(column: pd.Series, name: str) -> Array:  # (n,)
     return codes.astype(float)
 
 
-def _left_of(table: pd.DataFrame, name: str, parents: Sequence[str], generator: np.random.Generator) -> Array:
+def _residuals(table: pd.DataFrame, name: str, parents: Sequence[str], generator: np.random.Generator) -> Array:
     """What a regression of a column on the columns of its parents leaves, mean zero."""
     values = _as_numbers(table[name], name)
     centred = values - values.mean()
@@ -287,7 +285,7 @@ def _if_hidden(
     """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
-    mine = _left_of(table, protected, base.columns(rest), generator)
+    mine = _residuals(table, protected, base.columns(rest), generator)
     # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
     additive = _with_correlation(base, table, mine, node, 0.0)
     columns = {parent: parent if parent in table else base.columns([parent]) for parent in graph.parents(node)}
@@ -305,7 +303,7 @@ def _crossing(rho: Array, above: Array) -> float:
     order = np.argsort(rho)
     rho, above = rho[order], above[order]
     crossings = [float(r) for r, a in zip(rho, above, strict=True) if a == 0]
-    for place in np.flatnonzero(above[:-1] * above[1:] < 0):
-        step = above[place] / (above[place] - above[place + 1])
-        crossings.append(float(rho[place] + step * (rho[place + 1] - rho[place])))
+    for before in np.flatnonzero(above[:-1] * above[1:] < 0):
+        step = above[before] / (above[before] - above[before + 1])
+        crossings.append(float(rho[before] + step * (rho[before + 1] - rho[before])))
     return min(crossings, key=abs, default=math.nan)

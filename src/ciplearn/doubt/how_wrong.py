@@ -200,10 +200,8 @@ def mechanism_sensitivity(
     for node in scm.graph.topological_order():
         if node in scm.graph.descendants(protected) and node not in scm.graph.known(protected):
             if node in tried and node not in scm.choices:
-                raise InputError(
-                    f"The other mechanisms that were tried for {node} were not kept with the model's file; fit it anew "
-                    "with fit_scm."
-                )
+                why = f"The other mechanisms that were tried for {node} were not kept with the model's file"
+                raise InputError(f"{why}; fit it anew with fit_scm.")
             variants += [(node, name, other) for name, other in scm.variants(node).items()]
     rows: list[dict[str, Any]] = []
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}

@@ -65,9 +65,8 @@ class DiscreteLaw:
         if level in levels:
             return levels.index(level)
         shown = ", ".join(map(str, levels[:8])) + (", ..." if len(levels) > 8 else "")
-        raise InputError(
-            f"{role} gives {node!r} the level {level!r}, which the probabilities do not have; its levels are {shown}."
-        )
+        why = f"{role} gives {node!r} the level {level!r}, which the probabilities do not have"
+        raise InputError(f"{why}; its levels are {shown}.")
 
     @cached_property
     def _masses(self) -> dict[tuple[str, ...], dict[Values, float]]:
@@ -153,7 +152,7 @@ class ObservedGraph:
             above[latent] = set()
         seen = [node for node in order if node not in hidden]
         causes = {frozenset(graph.names(node for node in seen if latent in above[node])) for latent in hidden}
-        kept = [one for one in causes if len(one) > 1 and not any(one < other for other in causes)]
+        kept = [cause for cause in causes if len(cause) > 1 and not any(cause < other for other in causes)]
         parents = {graph.nodes[node]: tuple(graph.nodes[p] for p in seen if p in above[node]) for node in seen}
         return cls(parents, tuple(sorted(kept, key=sorted)))
 
@@ -234,10 +233,8 @@ class Component:
         """The number of unknowns."""
         size = sum(self._block_sizes)
         if size > MOST_VARIABLES:
-            raise InputError(
-                f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}; merge "
-                "levels, or leave out parents and latent causes that you can argue away."
-            )
+            why = f"The program for {as_set(self.nodes)} has {size:.3g} variables, more than {MOST_VARIABLES}"
+            raise InputError(f"{why}; merge levels, or leave out parents and latent causes that you can argue away.")
         return size
 
     @cached_property
@@ -257,7 +254,7 @@ class Component:
 
     @cached_property
     def _column(self) -> dict[tuple[str, Values], int]:
-        return {(n, at): place for n in self.nodes for place, at in enumerate(self.configurations[n])}
+        return {(n, at): number for n in self.nodes for number, at in enumerate(self.configurations[n])}
 
     def agreeing(self, responses: Sequence[Response]) -> np.ndarray:  # (size,), 0 or 1
         """Mark the unknowns that give all these responses, which lie in one block."""
@@ -316,10 +313,8 @@ def minimiser(costs: np.ndarray, matrix: np.ndarray | sparse.csr_array, right: n
     """Return the probabilities p of least costs·p with matrix p = right."""
     program = linprog(costs, A_eq=matrix, b_eq=right, bounds=(0, 1), method="highs")
     if program.status != 0:
-        raise NumericalError(
-            f"The linear program of {len(costs)} variables was not solved ({program.message.strip()}); pass "
-            "probabilities with more digits, or merge rare levels."
-        )
+        why = f"The linear program of {len(costs)} variables was not solved ({program.message.strip()})"
+        raise NumericalError(f"{why}; pass probabilities with more digits, or merge rare levels.")
     return np.clip(program.x, 0.0, 1.0)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -21,8 +22,8 @@ from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import as_seed
 from ciplearn._core.tensors import torch_seeded
 from ciplearn._core.workers import Engine, OneProcess
-from ciplearn.causal import Independence, Verdict
-from ciplearn.estimators.learner import EstimatorKeywords, check_learner
+from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.estimators.learner import Learner, Network, check_learner
 from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, network_of, outputs
 from ciplearn.estimators.penalty_terms import checked_models, imagined_rows
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
@@ -38,11 +39,49 @@ from ciplearn.estimators.tables import (
     warn_of_unseen,
 )
 from ciplearn.kernels import Gaussian, Kernel
-from ciplearn.kernels.combined import mixed_kernel
+from ciplearn.kernels.kernels import mixed_kernel
 from ciplearn.learning import Objective, Rows, TrainingSettings
 from ciplearn.learning.invariance import CounterfactualVariance, Dependence, Invariance, Worst
 from ciplearn.penalties import HSIC, Operator, Penalty, ResidualHSCIC
 from ciplearn.sources import as_source
+
+
+@dataclass(eq=False, repr=False)
+class EstimatorKeywords(BaseEstimator):
+    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
+
+    graph: CausalGraph | None = None
+    outcome: str | None = None
+    protected: Columns = None
+    context: Columns = None
+    inputs: Columns = None
+    _: KW_ONLY
+    missing: str = "error"
+    module: nn.Module | Callable[[], nn.Module] | None = None
+    hidden: Sequence[int] = Network.hidden
+    epochs: int = Network.epochs
+    batch_size: int = Network.batch_size
+    learning_rate: float = Network.learning_rate
+    weight_decay: float = Network.weight_decay
+    schedule: str = Network.schedule
+    early_stopping: bool = Network.early_stopping
+    validation_fraction: float = Network.validation_fraction
+    patience: int = Network.patience
+    device: str = Network.device
+    mixed_precision: bool = Network.mixed_precision
+    verbose: bool = False
+    random_state: Any = None
+    learner: Learner | None = None
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the training: the learner's, or the keyword of that name."""
+        return getattr(self.learner, name, getattr(self, name))
+
+    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
+        """Return the settings as the training loop takes them."""
+        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
+        patience = self.setting("patience") if self.setting("early_stopping") else None
+        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +119,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
             pattern such as ``"rows/*.parquet"``, a pyarrow dataset or a Ray dataset: it holds the outcome too, and is
             never in memory as a whole.
         y : array, shape (n,) or (n, outputs); or str
-            Of a table that streams the name of the outcome; by default the one that the estimator or its graph names.
+            The outcome's name for a table that streams; by default the one that the estimator or its graph names.
         sample_weight : array, shape (n,), optional
             Weights in the loss; the penalty counts every row alike.
         tensors : sequence of tensors or datasets with n entries each, optional
@@ -101,7 +140,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
         check_flags(self, "early_stopping", "warm_start", "prepare_once", "mixed_precision", "verbose")
         if self.invariant_path is not None:
             check_flags(self, "invariant_path")
-        if (source := as_source(X)) is not None:
+        if not isinstance(X, pd.DataFrame) and (source := as_source(X)) is not None:
             return fit_stream(self, source, y, engine or OneProcess(), sample_weight, tensors, imagined)
         with going_on(self) as refuse_others:
             prepared = prepare(self, X, y, sample_weight, tensors, imagined, penalised=penalised)
@@ -125,7 +164,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
     def penalty_on(self, X: Any, y: Any = None) -> Invariance:
         """Return the penalty prepared on these rows, for any model with the same roles and encoding.
 
-        Of several penalties it is the largest as they are; training compares them relative to the scale of each. ``y``
+        It is the largest of several penalties as they are; training compares them relative to the scale of each. ``y``
         is for causal models in which the outcome acts on an input.
         """
         check_is_fitted(self, "roles_")
@@ -279,7 +318,7 @@ class CIPEstimator(EstimatorKeywords, ABC):
 
     def _output(self, X: Any, tensors: Sequence[Any] = ()) -> Tensor:  # (n, k)
         check_is_fitted(self, "module_")
-        if (source := as_source(X)) is not None:
+        if not isinstance(X, pd.DataFrame) and (source := as_source(X)) is not None:
             # One block of rows after the other; their order is that of the files.
             return torch.cat([self._output(block) for block in blocks_to_predict(self, source)])
         table = rows_to_predict(self, X, self.encoding_.names)

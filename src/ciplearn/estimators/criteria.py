@@ -22,8 +22,9 @@ from sklearn.utils.validation import _num_samples
 
 from ciplearn._core.arguments import one_of, positive, whole
 from ciplearn._core.columns import as_frame, log_losses, refuse_lazy
-from ciplearn._core.errors import CopiesWarning, InputError, in_one_sentence
+from ciplearn._core.errors import CopiesWarning, InputError
 from ciplearn._core.rows import copy_groups
+from ciplearn._core.wording import in_one_sentence
 
 _CONFIDENCE = 0.9  # one-sided: nine tables in ten keep to the tolerance on fresh rows
 _SURE = 1.64  # below so many standard errors, being better than a constant is chance

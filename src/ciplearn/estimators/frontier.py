@@ -94,21 +94,21 @@ def frontier(
         raise InputTypeError(f"test must be a pair (X, y), got {type(test).__name__}; pass both.")
     else:
         refuse_other_rows(*test)
-    asked = mapping_of(measures, "measures")
-    if not all(isinstance(name, str) and callable(measure) for name, measure in asked.items()):
+    further = mapping_of(measures, "measures")
+    if not all(isinstance(name, str) and callable(measure) for name, measure in further.items()):
         raise InputTypeError("measures must map names to functions of a fitted model; pass for example {'vcf': ...}.")
-    for name in asked:
+    for name in further:
         if name in ("gamma", "seed", "digest", *_ALWAYS_MEASURED) or name.endswith("_error"):
             raise InputError(f"measures names {name!r}, which is a column of every frontier; give it another name.")
     with contextlib.nullcontext() if file is None else held_sweep(file):
-        digest, points = (None, []) if file is None else _written(file, model, (X, y, *test), list(asked))
+        digest, points = (None, []) if file is None else _points_in(file, model, (X, y, *test), list(further))
         done = {(point.gamma, point.seed): point for point in points}
         wanted = [(gamma, seed) for seed in seed_list for gamma in gamma_list]
         missing = [pair for pair in wanted if pair not in done]
         trained: Iterable[Point] = ()
         if missing:
             prepared = Prepared.of(model, X, y)
-            trained = _Sweep(prepared, test, prepared.judge(*test), asked).points(missing, n_jobs, engine, verbose)
+            trained = _Sweep(prepared, test, prepared.judge(*test), further).points(missing, n_jobs, engine, verbose)
         for point in tqdm(trained, total=len(missing), disable=not verbose, unit="fit"):
             done[point.gamma, point.seed] = point
             if file is not None:
@@ -116,7 +116,7 @@ def frontier(
     return Frontier(tuple(done[pair] for pair in wanted))
 
 
-def _written(
+def _points_in(
     file: str | os.PathLike[str], model: CIPEstimator, rows: tuple[Any, ...], measures: list[str]
 ) -> tuple[str | None, list[Point]]:
     """Return the digest to write with further trainings, and those that the file holds.
@@ -127,8 +127,8 @@ def _written(
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _NO_MATTER}
     digest = digest_of(type(model), parameters, rows)
     if sweep.measures is not None:
-        held, asked = ([name for name in names if name not in _ALWAYS_MEASURED] for names in (sweep.measures, measures))
-        if held != asked:
+        held, named = ([name for name in names if name not in _ALWAYS_MEASURED] for names in (sweep.measures, measures))
+        if held != named:
             raise InputError(f"{file} holds the measures {held}, got {measures}; pass the same ones, or another file.")
         if sweep.digests is None:
             return None, sweep.points

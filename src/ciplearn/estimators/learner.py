@@ -1,23 +1,21 @@
-"""What finds the function behind a prediction, such as a network or a linear model; and the keywords of estimators."""
+"""What finds the function behind a prediction, such as a network or a linear model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from torch import nn
 
 from ciplearn._core.arguments import check_flags, entries, one_of, positive, whole
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION
 from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.causal import CausalGraph
 from ciplearn.estimators.networks import Perceptron, widths_of
-from ciplearn.estimators.problem import Columns
 from ciplearn.learning import Fit, Rows, TrainingRows, TrainingSettings
 
 if TYPE_CHECKING:
@@ -79,8 +77,6 @@ class Learner(ABC):
     Subclasses are frozen dataclasses whose fields are the settings. A setting with the name of a keyword of
     `CIPRegressor` takes that keyword's place.
 
-    Examples
-    --------
     >>> from ciplearn.learners import LEARNERS
     >>> LEARNERS["linear"]().settings["folds"]
     4
@@ -196,7 +192,7 @@ class Linear(Learner):
         named = entries(self.strengths)
         if not named:
             raise InputError(f"strengths must be numbers to choose from, got {self.strengths!r}; pass for example [1].")
-        object.__setattr__(self, "strengths", tuple(positive(one, "Each of the strengths") for one in named))
+        object.__setattr__(self, "strengths", tuple(positive(strength, "Each of the strengths") for strength in named))
 
     def trained(self, training: Training) -> Fit:
         """Solve for the weights."""
@@ -225,7 +221,7 @@ class Linear(Learner):
         model = LogisticRegression(C=1 / _USUAL_STRENGTH, max_iter=2000)
         if np.bincount(labels).min() >= self.folds and len(self.strengths) > 1:
             folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed)
-            choices = {"C": [1 / one for one in self.strengths]}
+            choices = {"C": [1 / strength for strength in self.strengths]}
             search = GridSearchCV(model, choices, scoring="neg_log_loss", cv=folds, refit=False)
             model.set_params(**search.fit(inputs, labels, sample_weight=weights).best_params_)
         return model.fit(inputs, labels, sample_weight=weights)
@@ -233,44 +229,6 @@ class Linear(Learner):
 
 # Keywords of estimators and baselines that a learner has as settings.
 NETWORK_KEYWORDS = tuple(field.name for field in fields(Network))
-
-
-@dataclass(eq=False, repr=False)
-class EstimatorKeywords(BaseEstimator):
-    """What estimators and baselines are told alike: roles of the columns, and how a network is made and trained."""
-
-    graph: CausalGraph | None = None
-    outcome: str | None = None
-    protected: Columns = None
-    context: Columns = None
-    inputs: Columns = None
-    _: KW_ONLY
-    missing: str = "error"
-    module: nn.Module | Callable[[], nn.Module] | None = None
-    hidden: Sequence[int] = Network.hidden
-    epochs: int = Network.epochs
-    batch_size: int = Network.batch_size
-    learning_rate: float = Network.learning_rate
-    weight_decay: float = Network.weight_decay
-    schedule: str = Network.schedule
-    early_stopping: bool = Network.early_stopping
-    validation_fraction: float = Network.validation_fraction
-    patience: int = Network.patience
-    device: str = Network.device
-    mixed_precision: bool = Network.mixed_precision
-    verbose: bool = False
-    random_state: Any = None
-    learner: Learner | None = None
-
-    def setting(self, name: str) -> Any:
-        """Return a setting of the training: the learner's, or the keyword of that name."""
-        return getattr(self.learner, name, getattr(self, name))
-
-    def training_settings(self, *, gamma: float, seed: int) -> TrainingSettings:
-        """Return the settings as the training loop takes them."""
-        names = ("epochs", "batch_size", "learning_rate", "weight_decay", "schedule", "mixed_precision")
-        patience = self.setting("patience") if self.setting("early_stopping") else None
-        return TrainingSettings(gamma, **{name: self.setting(name) for name in names}, patience=patience, seed=seed)
 
 
 def check_learner(estimator: CIPEstimator) -> None:

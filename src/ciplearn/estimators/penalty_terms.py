@@ -139,13 +139,13 @@ def _world(
 ) -> pd.DataFrame:
     graph = getattr(model, "graph", None)
     nodes = values.columns if graph is None else dict.fromkeys(node_of(name, graph.nodes) for name in values.columns)
-    asked = {}
+    action = {}
     for node in nodes:
         of_node = values[list(columns_of(node, tuple(values.columns)))].to_numpy()
-        asked[node] = of_node[:, 0] if of_node.shape[1] == 1 else of_node
+        action[node] = of_node[:, 0] if of_node.shape[1] == 1 else of_node
     # The same seed for every world, where the model draws what the rows leave open.
     draws = "random_state" in inspect.signature(model.counterfactual).parameters
-    imagined = model.counterfactual(rows, asked, **({"random_state": seed} if draws else {}))
+    imagined = model.counterfactual(rows, action, **({"random_state": seed} if draws else {}))
     if not isinstance(imagined, pd.DataFrame) or len(imagined) != len(rows):
         why = f"counterfactual must return a frame with the {len(rows)} rows it was given"
         raise InputTypeError(f"{why}, got {type(imagined).__name__} of {np.shape(imagined)}; return one row per row.")
@@ -185,7 +185,7 @@ def imagined_rows(
     outcome = None if estimator.outcome is None or target is None else (estimator.outcome, target)
     roles, seed = estimator.roles_, estimator.preparation_seed_
     models = checked_models(estimator.counterfactuals)
-    return [imagine(one, table, roles.protected, estimator.encoding_, outcome, seed) for one in models]
+    return [imagine(model, table, roles.protected, estimator.encoding_, outcome, seed) for model in models]
 
 
 OUTCOME, AUTO = "outcome", "auto"
@@ -234,7 +234,7 @@ def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[floa
         # The number that was passed, or 1 where gamma is the penalty's plain weight.
         scale = estimator.gamma_scale
         return 1.0 if is_relative(estimator) or isinstance(scale, str) else positive(scale, "gamma_scale"), ()
-    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / one for one in scales)
+    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / scale for scale in scales)
 
 
 def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:

@@ -171,8 +171,6 @@ class CIPClassifier(ClassifierMixin, CIPEstimator):
     Minimises cross-entropy + gamma · scale · penalty(p̂, right | given), where p̂ are the class probabilities. Parameters
     and attributes: see `CIPRegressor`; also ``classes_``.
 
-    Examples
-    --------
     >>> from ciplearn import CIPClassifier, datasets
     >>> people = datasets.applicants().sample(200, random_state=0)
     >>> y = people.pop("income") > 43

@@ -72,8 +72,8 @@ class Split:
 
     def cut(self, places: Sequence[int]) -> Split:
         """Return the split with some of the inputs, and no penalty."""
-        judge = None if self.validation is None else Validation(self.validation.rows.cut(places))
-        return Split(self.rows.cut(places), judge, None)
+        stopping = None if self.validation is None else Validation(self.validation.rows.cut(places))
+        return Split(self.rows.cut(places), stopping, None)
 
 
 @dataclass(frozen=True)
@@ -263,24 +263,24 @@ def prepare(
     keeps_something = penalised and estimator.route_ != NO_ROUTE
     worlds: list[ImaginedRows] = []
     if keeps_something and estimator.route_ == COUNTERFACTUAL:
-        worlds = [one.to(device) for one in imagined_rows(estimator, table, target, imagined, kept)]
+        worlds = [world.to(device) for world in imagined_rows(estimator, table, target, imagined, kept)]
     elif keeps_something:
         warn_of_names(estimator.statement_encodings_, len(table))
 
     def penalties(table: pd.DataFrame, worlds: Sequence[ImaginedRows]) -> list[Invariance]:
         """What predictions on rows are penalised for: one per causal model, or one per statement."""
         if not keeps_something or estimator.route_ == COUNTERFACTUAL:
-            return [CounterfactualVariance(one) for one in worlds]
+            return [CounterfactualVariance(world) for world in worlds]
         if not estimator.prepare_once:
-            return [BatchDependence(estimator._bound_penalty(one)) for one in estimator.statement_encodings_]
-        return [Dependence(estimator.operator_of(one, table, device)) for one in estimator.statement_encodings_]
+            return [BatchDependence(estimator._bound_penalty(pair)) for pair in estimator.statement_encodings_]
+        return [Dependence(estimator.operator_of(pair, table, device)) for pair in estimator.statement_encodings_]
 
     def side(places: Tensor) -> tuple[Rows, pd.DataFrame, list[Invariance]]:
         """Some of the rows, and the penalties prepared on them."""
         if len(places) == len(rows):
             return rows, table, penalties(table, worlds)
         part = table.iloc[places.numpy()]
-        return rows.take(places), part, penalties(part, [one.take(places) for one in worlds])
+        return rows.take(places), part, penalties(part, [world.take(places) for world in worlds])
 
     # Per network, the rows to train on, and those that say when to stop.
     cuts: list[tuple[Tensor, Tensor | None]] = [(torch.arange(len(rows)), None)]
@@ -326,5 +326,5 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
 
 
 def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
-    """Of several penalties the worst counts, each in its own unit."""
+    """Return the penalty that counts the worst of several, each in its own unit."""
     return Worst(tuple(each), tuple(units)) if len(each) > 1 else next(iter(each), None)

@@ -31,8 +31,6 @@ class Problem:
 
     ``table`` holds complete rows, outcome included; ``task`` is "classification" or "regression".
 
-    Examples
-    --------
     >>> from ciplearn import Problem, datasets
     >>> people = datasets.applicants().sample(100, random_state=0)
     >>> problem = Problem.of(people, graph=datasets.applicants().graph, outcome="income", protected=["sex"])
@@ -180,7 +178,7 @@ class Roles:
         """Return the roles as JSON-ready data."""
         columns = {name: list(getattr(self, name)) for name in ("inputs", "protected", "unchanged")}
         verdict = None if self.verdict is None else self.verdict.to_dict()
-        return columns | {"statements": [one.to_dict() for one in self.statements], "verdict": verdict}
+        return columns | {"statements": [statement.to_dict() for statement in self.statements], "verdict": verdict}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], graph: CausalGraph | None) -> Self:
@@ -217,9 +215,9 @@ def settle_roles(
     if not statements:
         raise InputError("independence holds no statement, got an empty list; pass one, or leave it out.")
     statements = () if independence is None else statements
-    for one in statements:
-        if not isinstance(one, Independence):
-            raise InputTypeError(f"independence must be an Independence, got {one!r}; pass Independence(right=[...]).")
+    for each in statements:
+        if not isinstance(each, Independence):
+            raise InputTypeError(f"independence must be an Independence, got {each!r}; pass Independence(right=[...]).")
     if graph is not None:
         roles = _from_graph(checked_graph(graph), outcome, named, names)
         return replace(roles, statements=_on_table(statements, names)) if statements else roles
@@ -291,9 +289,8 @@ def _from_graph(
 ) -> Roles:
     verdict = graph.criterion(outcome=outcome, **named_nodes(named, graph, names))
     if not isinstance(verdict, Verdict):
-        raise GraphError(
-            "The graph has undirected edges, so it stands for several graphs; orient them, or pass the independence."
-        )
+        why = "The graph has undirected edges, so it stands for several graphs"
+        raise GraphError(f"{why}; orient them, or pass the independence.")
     refuse_outcome(verdict.outcome, names)
     if verdict.outcome in verdict.independence.given:
         moved = [node for node in verdict.inputs if node in graph.descendants([verdict.outcome])]

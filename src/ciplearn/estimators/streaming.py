@@ -245,7 +245,7 @@ def prepare_stream(
     estimator.roles_ = roles = certified_roles(estimator, pd.DataFrame(columns=others), None)
     models = checked_models(estimator.counterfactuals) if estimator.route_ == COUNTERFACTUAL else ()
     if len(roles.statements) > 1 and not models:
-        raise InputError("Of a table that streams one independence is kept, got several; pass one, or pass a frame.")
+        raise InputError("A table that streams keeps one independence, got several; pass one, or pass a frame.")
     used = (*roles.used, outcome)
     # A causal model may look at the nodes of its graph; one without a graph may look at all columns.
     graphs = [getattr(model, "graph", None) for model in models]
@@ -272,7 +272,7 @@ def prepare_stream(
 
     def encoding(names: Sequence[str]) -> TableEncoding:
         held = [columns[name] for name in dict.fromkeys(names)]
-        return TableEncoding(tuple(one.encoding(with_missing=one.known < total.rows) for one in held))
+        return TableEncoding(tuple(column.encoding(with_missing=column.known < total.rows) for column in held))
 
     estimator._learn_summed_target(columns[outcome])
     estimator.encoding_ = encoding(roles.inputs)
@@ -329,14 +329,14 @@ def _prepared(
     n_models: int,
 ) -> Prepared:
     """Prepare what is penalised: differences between imagined rows, which every row brings, or dependence."""
-    invariance = judge = None
+    invariance = when_stopping = None
     scale, _ = compared(estimator, [])
     relative, (outcome, constant_loss) = is_relative(estimator), estimator._outcome(sample.target)
     if worlds is not None:
         parts = [StreamedVariance(number * len(worlds), len(worlds), worlds.weights) for number in range(n_models)]
-        scales = [counterfactual_scale(one, sample, outcome, constant_loss) if relative else scale for one in parts]
+        scales = [counterfactual_scale(part, sample, outcome, constant_loss) if relative else scale for part in parts]
         scale, units = compared(estimator, scales)
-        invariance = judge = worst(parts, units)
+        invariance = when_stopping = worst(parts, units)
     elif estimator.route_ != NO_ROUTE and estimator._effective_gamma() > 0:
         if not estimator.prepare_once:
             raise InputError("A table that streams is prepared once, got prepare_once=False; leave it out.")
@@ -344,7 +344,7 @@ def _prepared(
         operator = penalty.prepare_parts(rows.parts, engine)
         invariance = Dependence(operator)
         if stopping is not None:
-            judge = Dependence(penalty.prepare(stopping.right, stopping.given).to(rows.device))
+            when_stopping = Dependence(penalty.prepare(stopping.right, stopping.given).to(rows.device))
 
         def on_sample(y_hat: Tensor, rows: Tensor) -> Tensor:
             given = None if sample.given is None else sample.given[rows]
@@ -352,7 +352,7 @@ def _prepared(
 
         if relative:
             scale = outcome_scale(on_sample, outcome, sample.right, constant_loss)  # type: ignore[arg-type]
-    validation = None if stopping is None else Validation(stopping.to(rows.device), judge)
+    validation = None if stopping is None else Validation(stopping.to(rows.device), when_stopping)
     return Prepared(estimator, (Split(rows, validation, invariance),), scale, engine)
 
 
@@ -361,7 +361,7 @@ def _outcome_name(estimator: CIPEstimator, y: Any, names: Sequence[str]) -> str:
     if named is None and estimator.graph is not None and len(estimator.graph.outcomes) == 1:
         named = estimator.graph.outcomes[0]
     if not isinstance(named, str):
-        why = f"Of a table that streams y is the name of the outcome's column, got {type(named).__name__}"
+        why = f"y names the outcome's column where a table streams, got {type(named).__name__}"
         raise InputError(f"{why}; pass for example y='income'.")
     if named not in names:
         raise InputError(f"The outcome {named!r} is no column of the table; it has {', '.join(names[:12])}.")

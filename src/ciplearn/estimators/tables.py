@@ -28,9 +28,8 @@ from ciplearn._core.errors import (
     InputTypeError,
     NamesWarning,
     UnseenLevelsWarning,
-    in_one_sentence,
 )
-from ciplearn._core.wording import as_list
+from ciplearn._core.wording import as_list, in_one_sentence
 from ciplearn.learning.rows import checked_length, read_batches
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
 def read_labels(y: Any) -> np.ndarray:  # (n,)
     """Check one label per row."""
     with in_one_sentence("The target cannot be used", "pass one label per row, or use CIPRegressor for numbers"):
-        y = _given(y)
+        y = _present(y)
         if not isinstance(y, list | tuple | pd.Series | pd.api.extensions.ExtensionArray):
             y = np.asarray(y)
         if np.ndim(y) == 1:
@@ -104,7 +103,7 @@ def read_labels(y: Any) -> np.ndarray:  # (n,)
 def read_numbers(y: Any) -> np.ndarray:  # (n,) or (n, outputs)
     """Check one finite number per row, or several."""
     with in_one_sentence("The target cannot be used", "pass finite numbers, or use CIPClassifier for labels"):
-        if np.asarray(_given(y)).dtype.kind in "mM":
+        if np.asarray(_present(y)).dtype.kind in "mM":
             raise InputError("The target holds dates; convert it to numbers, days since a start for example.")
         numbers = np.asarray(_check_y(y, multi_output=True, y_numeric=True, estimator="CIPRegressor"))
         as_numbers(pd.Series(numbers.ravel(), name="y"))
@@ -114,13 +113,13 @@ def read_numbers(y: Any) -> np.ndarray:  # (n,) or (n, outputs)
 def same_rows(table: pd.DataFrame, y: Any) -> None:
     """Refuse a target of other rows than the table's."""
     with in_one_sentence("The target cannot be used", "pass one value per row"):
-        n_targets = _num_samples(_given(y))
+        n_targets = _num_samples(_present(y))
     if len(table) != n_targets:
         why = f"Found input variables with inconsistent numbers of samples: X has {len(table)} rows"
         raise InputError(f"{why} and y has {n_targets}; pass the same rows to both.")
 
 
-def _given(y: Any) -> Any:
+def _present(y: Any) -> Any:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None; pass the outcome.")
     refuse_lazy(y)
@@ -288,8 +287,8 @@ def going_on(estimator: CIPEstimator) -> Iterator[Callable[[], None]]:
         last, now = _task(before), _task(vars(estimator))
         for what in last:
             if last[what] != now[what]:
-                why = f"A warm start goes on from a network whose {what} are {_shown(last[what])}"
-                raise InputError(f"{why}, got {_shown(now[what])}; pass the same {what}, or warm_start=False.")
+                why = f"A warm start goes on from a network whose {what} are {_shortened(last[what])}"
+                raise InputError(f"{why}, got {_shortened(now[what])}; pass the same {what}, or warm_start=False.")
 
     try:
         yield refuse_others
@@ -309,6 +308,6 @@ def _task(fitted: Mapping[str, Any]) -> dict[str, list[Any]]:
     return task | {"outcomes": ["one number" if outputs == 1 else f"{outputs} numbers"]}
 
 
-def _shown(values: list[Any]) -> str:
+def _shortened(values: list[Any]) -> str:
     more = [f"{len(values) - _NAMED} more"] if len(values) > _NAMED else []
     return as_list([*map(str, values[:_NAMED]), *more])

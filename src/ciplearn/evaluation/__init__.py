@@ -16,28 +16,7 @@ from ciplearn.evaluation.independence import IndependenceTest, independence_test
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.evaluation.vcf_result import Flips, Overlap, VarianceOfCounterfactuals
 
-__all__ = [
-    "Audit",
-    "Beside",
-    "Check",
-    "Conclusion",
-    "CounterfactualEffect",
-    "FlipRate",
-    "Flips",
-    "Floor",
-    "GroupScores",
-    "IndependenceTest",
-    "Limits",
-    "Overlap",
-    "PairedEffects",
-    "VCFBounds",
-    "VarianceOfCounterfactuals",
-    "audit",
-    "counterfactual_effect",
-    "flip_rate",
-    "group_scores",
-    "independence_test",
-    "paired_effects",
-    "variance_of_counterfactuals",
-    "vcf_bounds",
-]
+__all__ = ["Audit", "Beside", "Check", "Conclusion", "CounterfactualEffect", "FlipRate", "Flips", "Floor"]
+__all__ += ["GroupScores", "IndependenceTest", "Limits", "Overlap", "PairedEffects", "VCFBounds"]
+__all__ += ["VarianceOfCounterfactuals", "audit", "counterfactual_effect", "flip_rate", "group_scores"]
+__all__ += ["independence_test", "paired_effects", "variance_of_counterfactuals", "vcf_bounds"]

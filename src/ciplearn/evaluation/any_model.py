@@ -50,10 +50,8 @@ class Foreign:
                 answer = answer.reindex(frame.index)
             answer = np.asarray(answer.astype(float).filled(np.nan) if np.ma.is_masked(answer) else answer)
         if answer.ndim not in (1, 2) or len(answer) != len(frame) or 0 in answer.shape[1:]:
-            raise InputError(
-                f"{self.name} returned shape {answer.shape} for {len(frame)} rows; return one number per row, or one "
-                "probability per class."
-            )
+            why = f"{self.name} returned shape {answer.shape} for {len(frame)} rows"
+            raise InputError(f"{why}; return one number per row, or one probability per class.")
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
@@ -84,11 +82,11 @@ class Probabilities:
         check_classes(self.name, given, labels)
         classes = [of_outcome.get(bare(label), label) for label in given]
         # By default the order of the outcome's labels, whatever that of the columns is.
-        places = {label: place for place, label in enumerate(labels)}
-        by_label = sorted(range(len(classes)), key=lambda place: places.get(classes[place], len(places)))
+        places = {label: column for column, label in enumerate(labels)}
+        by_label = sorted(range(len(classes)), key=lambda column: places.get(classes[column], len(places)))
         order = positive_last(classes, positive) if positive is not None else by_label
         # One number per row is the probability of the positive label, whichever that is.
-        self._columns, self.classes_ = order, np.array([classes[place] for place in order], dtype=object)
+        self._columns, self.classes_ = order, np.array([classes[column] for column in order], dtype=object)
 
     def predict_proba(self, frame: pd.DataFrame) -> Array:  # (n, classes)
         """Return one probability per class."""
@@ -125,7 +123,7 @@ def positive_last(classes: Sequence[Any], positive: str | None) -> list[int]:
     order = list(range(len(classes)))
     if positive is None:
         return order
-    last = [place for place in order if bare(classes[place]) == bare(positive)]
+    last = [column for column in order if bare(classes[column]) == bare(positive)]
     if len(classes) != 2 or not last:
         names = as_list(map(str, classes))
         raise InputError(f"--positive names {positive!r}, and the classes are {names}; name one of two.")
@@ -151,9 +149,9 @@ def from_module(spec: str) -> Foreign:
         model: Any = importlib.import_module(module_name)
         for part in name.split("."):
             model = getattr(model, part)
-        if _asked_by(model) is None and _makes_a_model(model):
+        if _method_of(model) is None and _makes_a_model(model):
             model = model()
-        ask = _asked_by(model) or model
+        ask = _method_of(model) or model
         if isinstance(model, type) or not callable(ask):
             raise InputError(
                 f"--predictor {spec} is {'a class' if isinstance(model, type) else type(model).__name__}; name a "
@@ -165,7 +163,7 @@ def from_module(spec: str) -> Foreign:
         return Foreign(spec, ask, list(classes) if gives_probabilities and classes is not None else None, inputs)
 
 
-def _asked_by(model: Any) -> Any:
+def _method_of(model: Any) -> Any:
     """The method that a fitted model is asked by, if it has one."""
     methods = () if isinstance(model, type) else (getattr(model, name, None) for name in ("predict_proba", "predict"))
     return next(filter(callable, methods), None)
@@ -202,10 +200,8 @@ def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]
         width = table.shape[1] if len(table.shape) == 2 and isinstance(table.shape[1], int) else "some"
         if inputs is None or width not in ("some", len(inputs)):
             named = "none" if inputs is None else len(inputs)
-            raise InputError(
-                f"{path} takes a table of {width} columns, and --inputs names {named}; name them in the order in which "
-                "the model was trained."
-            )
+            why = f"{path} takes a table of {width} columns, and --inputs names {named}"
+            raise InputError(f"{why}; name them in the order in which the model was trained.")
         reads = {table.name: list(inputs)}
 
     def ask(frame: pd.DataFrame) -> Array:
@@ -219,9 +215,8 @@ def _session(path: Path) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise MissingDependencyError(
-            "ONNX files need onnxruntime, which is not installed; pip install 'ciplearn[onnx]'."
-        ) from error
+        why = "ONNX files need onnxruntime, which is not installed"
+        raise MissingDependencyError(f"{why}; pip install 'ciplearn[onnx]'.") from error
     if not path.is_file():
         raise InputError(f"There is no file {str(path)!r}; check the path of --onnx.")
     options = onnxruntime.SessionOptions()

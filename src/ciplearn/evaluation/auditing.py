@@ -44,13 +44,11 @@ from ciplearn.scm import StructuralCausalModel, fit_scm
 class Beside:
     """A predictor that another one is compared with: ``model``, ``vcf`` and ``scores``, measured alike.
 
-    Examples
-    --------
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people, beside = world.sample(100, random_state=0), {"usual": lambda frame: 2 * frame["training"]}
-    >>> found = audit(lambda frame: frame["age"], world, people, "income", ["sex"], beside=beside, n_points=20)
-    >>> found.vcf.value < found.before.vcf.value
+    >>> result = audit(lambda frame: frame["age"], world, people, "income", ["sex"], beside=beside, n_points=20)
+    >>> result.vcf.value < result.before.vcf.value
     True
     """
 
@@ -146,8 +144,8 @@ class Audit:
     @property
     def weaker(self) -> bool:
         """Whether the model was trained to keep a weaker statement than the question takes."""
-        asked = self.verdict.independence
-        return self.enforced and len(self.statement.right) < len(self.scm.columns(asked.right))
+        certified = self.scm.columns(self.verdict.independence.right)
+        return self.enforced and len(self.statement.right) < len(certified)
 
     @cached_property
     def unit(self) -> Unit:
@@ -232,10 +230,10 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON-ready data."""
         names = ("n_rows", "scores", "vcf", "statement", "enforced", "test", "hscic", "conclusion", "limit", "typical")
-        told = {name: getattr(self, name) for name in (*names, "before", "model_based")}
-        told |= {"independence": self.verdict.independence, "holds": self.verdict.holds, "text": str(self)}
-        told["bounds"] = self.bounds and {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)}
-        return {name: as_data(value) for name, value in told.items()}
+        data = {name: getattr(self, name) for name in (*names, "before", "model_based")}
+        data |= {"independence": self.verdict.independence, "holds": self.verdict.holds, "text": str(self)}
+        data["bounds"] = self.bounds and {**self.bounds.to_dict(), "beside_vcf": self.bounds.beside(self.vcf)}
+        return {name: as_data(value) for name, value in data.items()}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
@@ -297,8 +295,8 @@ def audit(
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(300, random_state=0)
-    >>> found = audit(lambda frame: 2 * frame["training"], world, people, "income", ["sex", "age"], n_points=50)
-    >>> found.verdict.holds, found.vcf.value > 1
+    >>> result = audit(lambda frame: 2 * frame["training"], world, people, "income", ["sex", "age"], n_points=50)
+    >>> result.verdict.holds, result.vcf.value > 1
     (True, True)
     """
     generator = as_generator(random_state)

@@ -65,8 +65,6 @@ class VCFBounds:
     ``overlap`` is the share of rows that the weights ω are worth, (Σ ω)² / (n Σ ω²): 1 where A does not depend on S;
     ``outside`` the share of pairs of one row's A and another row's S that no row is near; ``n_rows`` were used.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, vcf_bounds
     >>> people = datasets.applicants().sample(400, random_state=0)
     >>> vcf_bounds(lambda frame: frame["training"], people, protected="sex", given="region").alarm

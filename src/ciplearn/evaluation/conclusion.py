@@ -81,8 +81,6 @@ class Floor:
     moves by more than the limit, NaN where nobody knows; ``rows`` what the models were estimated from, half of them
     each; ``left``, of a repair, the VCF that is left as a share of the model's own.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Floor
     >>> Floor(effect=1.3, moved=0.2, rows=400).effect > 1.0
     True
@@ -108,8 +106,6 @@ class Check:
     ``name`` and ``sentence`` are the question, and the answer with its number and its limit; ``before`` is what the
     predictor that was trained for accuracy alone, where there is one, has for a ``value``.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Check
     >>> Check("Largest effect:", "From a to b: +3; at most 2 is allowed.", False, "effect", value=3.0, limit=2.0).holds
     False
@@ -133,8 +129,6 @@ class Conclusion:
     of any predictor; else ``"fails"``. The ``headline`` is the figure that decides, beside its limit and what it was
     before, the ``advice`` what to do next where the predictor does not pass.
 
-    Examples
-    --------
     >>> from ciplearn import audit, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
@@ -160,8 +154,8 @@ def conclude(audit: Audit) -> Conclusion:
     if effects is not None:
         effect, most = _effect(audit, effects)
         rows, moved = _rows(audit, effects)
-    asked = (effect, rows, spread if effects is None or audit.limits.max_vcf is not None else None)
-    checks = tuple(check for check in (use, *asked) if check is not None)
+    counted = spread if effects is None or audit.limits.max_vcf is not None else None
+    checks = tuple(check for check in (use, effect, rows, counted) if check is not None)
     broken = [check for check in checks if check is not use and not check.holds]
     if use is not None and not use.holds:
         explains = "is worse than a constant" if use.value < 0 else f"explains {percent(use.value)}"
@@ -199,7 +193,7 @@ _TOO_FAR = 1e6
 def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     ratio = floor.effect / audit.limit if audit.limit > 0 else 0.0
-    # Of a limit far below, the figure would be hundreds of digits.
+    # A limit far below would make a figure of hundreds of digits.
     enough = math.ceil(floor.rows * max(2.0, min(ratio, _TOO_FAR) ** 2))
     needed = f"more than {enough:,} rows" if ratio < _TOO_FAR else "more rows than any table has"
     return (

@@ -174,7 +174,7 @@ def row_chunks(n: int, each: int = 1) -> Iterator[Array]:
 def table_of(scm: Any, rows: Any, needed: Sequence[str] = ()) -> tuple[pd.DataFrame, list[Any]]:
     """Check a model and rows; return the columns that the model knows, and the names of all others.
 
-    Of the nodes that are ``needed`` all columns must be there.
+    All columns of the nodes that are ``needed`` must be there.
     """
     of_kind(scm, StructuralCausalModel, "scm", _ADVICE)
     table = scm.frame(rows) if isinstance(rows, Units) else rows
@@ -205,7 +205,7 @@ def sample_with_every_label(rows: pd.DataFrame, most: int, generator: Generator)
             codes = pd.factorize(rows[name])[0]
             _, first = np.unique(codes, return_index=True)
             seen = np.unique(codes[list(picked)])
-            picked |= {int(place) for place in first if codes[place] not in seen}
+            picked |= {int(row) for row in first if codes[row] not in seen}
     return rows.iloc[sorted(picked)]
 
 

@@ -36,8 +36,6 @@ class CounterfactualEffect:
     ``value`` is the mean of Ŷ under ``second`` minus Ŷ under ``first``, ``interval`` its 95 % interval by bootstrap
     over rows, and ``per_row`` the difference of each row.
 
-    Examples
-    --------
     >>> from ciplearn import counterfactual_effect, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
@@ -57,11 +55,11 @@ class CounterfactualEffect:
             f"{name} changes by {self.value[name]:.3g} on average (95 % interval {low:.3g} to {high:.3g})"
             for name, (low, high) in self.interval.items()
         )
-        return f"{whose(self.model_based)}, from {said(self.first)} to {said(self.second)}: {changes}."
+        return f"{whose(self.model_based)}, from {setting_text(self.first)} to {setting_text(self.second)}: {changes}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
-        return fields_as_data(self, "per_row", first=said(self.first), second=said(self.second))
+        return fields_as_data(self, "per_row", first=setting_text(self.first), second=setting_text(self.second))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +68,6 @@ class FlipRate:
 
     ``per_row`` is the probability of a change: 0 or 1 where the row determines its noise.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, flip_rate
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)
@@ -87,16 +83,16 @@ class FlipRate:
     model_based: bool
 
     def __str__(self) -> str:
-        start = "what was observed" if self.first is None else said(self.first)
+        (low, high), start = self.interval, "what was observed" if self.first is None else setting_text(self.first)
         return (
             f"{whose(self.model_based)}, {100 * self.value:.1f} % of the predicted labels flip from {start} to "
-            f"{said(self.second)} (95 % interval {100 * self.interval[0]:.1f} % to {100 * self.interval[1]:.1f} %)."
+            f"{setting_text(self.second)} (95 % interval {100 * low:.1f} % to {100 * high:.1f} %)."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data, without the rows."""
-        first = None if self.first is None else said(self.first)
-        return fields_as_data(self, "per_row", first=first, second=said(self.second))
+        first = None if self.first is None else setting_text(self.first)
+        return fields_as_data(self, "per_row", first=first, second=setting_text(self.second))
 
 
 def counterfactual_effect(
@@ -116,8 +112,6 @@ def counterfactual_effect(
     ``first`` and ``second`` set the same nodes, such as ``{"A": 0}`` and ``{"A": 1}``; all else is as in
     `variance_of_counterfactuals`.
 
-    Examples
-    --------
     >>> from ciplearn import counterfactual_effect, datasets
     >>> world = datasets.applicants()
     >>> people = world.sample(100, random_state=0)
@@ -126,7 +120,7 @@ def counterfactual_effect(
     6.0
     """
     generator = as_generator(random_state)
-    predictor, points = _asked(model, scm, rows, (first, second), generator, inputs, method, n_draws)
+    predictor, points = _predictor_and_points(model, scm, rows, (first, second), generator, inputs, method, n_draws)
     answers = [each["model"].mean(axis=2) for each in points.answers_under({"model": predictor}, (first, second))]
     difference = np.concatenate([each[:, 1] - each[:, 0] for each in answers])
     columns = dict(zip(predictor.outputs(difference.shape[1]), difference.T, strict=True))
@@ -156,8 +150,6 @@ def flip_rate(
     They are settings such as ``{"A": 1}``; the first is what was observed by default. All else is as in
     `variance_of_counterfactuals`.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, flip_rate
     >>> world = datasets.applicants()
     >>> people = world.sample(200, random_state=0)
@@ -166,15 +158,13 @@ def flip_rate(
     """
     generator, settings = as_generator(random_state), (second if first is None else first, second)
     method = "predict" if hasattr(model, "predict") else None
-    predictor, points = _asked(model, scm, rows, settings, generator, inputs, method, n_draws)
+    predictor, points = _predictor_and_points(model, scm, rows, settings, generator, inputs, method, n_draws)
 
     def label(frame: pd.DataFrame) -> Array:
         labels = predictor.raw(frame)
         if labels.ndim == 2 and labels.shape[1] > 1:
-            raise InputError(
-                f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}; pass a "
-                "classifier with predict, or a function that returns labels."
-            )
+            why = f"flip_rate compares one label per row, but the predictor returned shape {labels.shape}"
+            raise InputError(f"{why}; pass a classifier with predict, or a function that returns labels.")
         return labels
 
     labels = [each["model"] for each in points.answers_under({"model": label}, (first, second))]
@@ -189,7 +179,7 @@ def flip_rate(
     )
 
 
-def _asked(
+def _predictor_and_points(
     model: Any, scm: Any, rows: Any, settings: tuple[Any, Any], generator: Generator, inputs: Any, method: Any, n: Any
 ) -> tuple[Predictor, Points]:
     """Check that two settings set the same nodes; return who is asked, and about which rows with n draws each."""
@@ -205,7 +195,7 @@ def _asked(
     return predictor, Points.of(scm, rows, names, predictor.inputs, generator, n_draws=n)
 
 
-def said(setting: Mapping[str, Any], digits: int = 4) -> str:
+def setting_text(setting: Mapping[str, Any], digits: int = 4) -> str:
     """Write a setting, numbers with so many digits."""
     return ", ".join(f"{node} = {written(value, digits)}" for node, value in setting.items())
 
@@ -323,8 +313,8 @@ def paired_effects(
     n_points = whole(n_points, "n_points", minimum=2)
     table, ignored = table_of(scm, rows, names)
     predictors = Predictor.several(model, list(table.columns), inputs, method, ignored)
-    asked = mapping_of(values, "values")
-    levels = {name: compared_values(table, scm, name, asked) for name in names}
+    named = mapping_of(values, "values")
+    levels = {name: compared_values(table, scm, name, named) for name in names}
     if all(len(each) < 2 for each in levels.values()):
         raise InputError(f"{as_list(names)} takes one value in these rows, and a pair needs two; pass values=.")
     read = {column for predictor in predictors.values() for column in predictor.inputs}
@@ -345,9 +335,9 @@ def paired_effects(
             else:
                 moved = _MOVED_DEVIATIONS * float(factual[name].std(axis=0).mean())
         compared = points.compared(predictors, settings, pairs, thresholds, moved)
-        # Of a row with several draws the first speaks: they share what was seen.
+        # The first draw of a row speaks for the others: they share what was seen.
         counts = [_count(table.iloc[:: points.row_draws], scm, setting) for setting in settings]
-        words = told_apart(settings, said)
+        words = told_apart(settings, setting_text)
         for name, predictor in predictors.items():
             for (one, two), per_output in zip(pairs, compared[name], strict=True):
                 for output, measures in zip(predictor.outputs(len(per_output)), per_output, strict=True):

@@ -118,8 +118,8 @@ def group_scores(
             cells = list(_cells(family, labels))
             decided = [task.decided(inside) for _, inside in cells]
             highest = 0 if task.threshold is None else int(np.argmax([each.mean() for each in decided]))
-            for place, (label, inside) in enumerate(cells):
-                measured = task.measures(inside, None if place == highest else decided[highest], generator)
+            for cell, (label, inside) in enumerate(cells):
+                measured = task.measures(inside, None if cell == highest else decided[highest], generator)
                 row = {"model": name, "columns": " × ".join(family), "group": label, "n_rows": int(inside.sum())}
                 for measure, (value, low, high) in measured.items():
                     row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
@@ -140,10 +140,8 @@ class _Task:
     @classmethod
     def of(cls, predictor: Predictor, scores: Array, outcome: pd.Series, threshold: float | None) -> _Task:
         if scores.shape[1] != 1:
-            raise InputError(
-                f"Group scores are about one number per row, but the predictor gives {scores.shape[1]}; pass a "
-                "function that returns one of them."
-            )
+            why = f"Group scores are about one number per row, but the predictor gives {scores.shape[1]}"
+            raise InputError(f"{why}; pass a function that returns one of them.")
         scores, classes = scores[:, 0], getattr(predictor.model, "classes_", None)
         is_probability = predictor.method == "predict_proba"
         if is_probability and threshold is None:
@@ -157,10 +155,8 @@ class _Task:
                 )
             return cls(scores, (outcome == classes[1]).to_numpy(dtype=np.float64), threshold, 0.5, str(classes[1]))
         if not holds_numbers(outcome) and outcome.dtype != bool:
-            raise InputError(
-                f"The outcome {outcome.name!r} holds labels, but the model has no classes; pass a model with "
-                "predict_proba and classes_, or an outcome of numbers."
-            )
+            why = f"The outcome {outcome.name!r} holds labels, but the model has no classes"
+            raise InputError(f"{why}; pass a model with predict_proba and classes_, or an outcome of numbers.")
         truth = outcome.to_numpy(dtype=np.float64)
         if is_probability:
             return cls(scores, truth, threshold, 0.5, "1")
@@ -195,7 +191,7 @@ def grouped(column: pd.Series) -> pd.Series:
         ends = column.groupby(bands, observed=True).agg(["min", "max"])
         names = [f"{written(low)} to {written(high)}" for low, high in ends.itertuples(index=False)]
         if len(set(names)) < len(names):
-            names = [f"{place + 1} of {len(names)}: {name}" for place, name in enumerate(names)]
+            names = [f"{band + 1} of {len(names)}: {name}" for band, name in enumerate(names)]
         return bands.cat.rename_categories(names)
     levels = list(column.astype(object).value_counts().index)
     levels = sorted(levels) if all(isinstance(level, int | float | np.number) for level in levels) else levels
@@ -245,7 +241,5 @@ def _check(rows: Any, outcome: str, groups: Sequence[str]) -> None:
         bad = int(rows[outcome].isna().sum())
         raise InputError(f"The outcome {outcome!r} is missing in {bad} of {len(rows)} rows; drop those rows.")
     if holds_numbers(rows[outcome]) and (largest := np.abs(as_numbers(rows[outcome])).max()) > LARGEST:
-        raise InputError(
-            f"The outcome {outcome!r} is as large as {largest:.3g}, and errors have no variance that a computer holds; "
-            "drop such rows, or count in a larger unit."
-        )
+        why = f"The outcome {outcome!r} is as large as {largest:.3g}, and errors have no variance that a computer holds"
+        raise InputError(f"{why}; drop such rows, or count in a larger unit.")

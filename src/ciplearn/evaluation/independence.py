@@ -161,10 +161,8 @@ class Sides:
         context = None if given is None else Variable.of(given, "given")
         for name, side in (("right", other), ("given", context or left)):
             if side.n != left.n:
-                raise InputError(
-                    f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}; pass the same "
-                    "rows, in the same order."
-                )
+                why = f"y_hat and {name} must have the same number of rows, got {left.n} and {side.n}"
+                raise InputError(f"{why}; pass the same rows, in the same order.")
         return cls(left, other, context)
 
     def sampled(self, most: int, generator: Generator) -> Sides:
@@ -222,7 +220,7 @@ class PreparedTest:
         """‖Σ_i f_π(i) ⊗ g_i‖² / n² for the order of the data and for random ones: HSIC of the leading directions."""
         n, (f, g) = self.left.n, (directions(side, generator) for side in (self.left, self.right))
         # One order at a time: all together they would fill the memory.
-        orders = (generator.permutation(n) if place else np.arange(n) for place in range(1 + n_bootstrap))
+        orders = (generator.permutation(n) if turn else np.arange(n) for turn in range(1 + n_bootstrap))
         sums = torch.stack([(f[torch.as_tensor(order)].T @ g).flatten() for order in orders], dim=1) / n
         return _Resampled.of(sums[:, 0], sums[:, 1:], _push(f, g, g.T @ g[:, -1]) / n)
 
@@ -331,7 +329,7 @@ class Conditioning:
         if name and name in self._residuals:
             return self._residuals[name]
         numbers, rows = list(side.numbers), side.rows.clone()
-        indicators = [(rows[:, place, None] == rows[:, place].unique()).double() for place in side.labels]
+        indicators = [(rows[:, column, None] == rows[:, column].unique()).double() for column in side.labels]
         plain = torch.cat([rows[:, numbers], *indicators], dim=1)
         plain = plain - plain.mean(dim=0)
         menu = self._menu.weighted_for(plain)

@@ -84,10 +84,8 @@ class InterventionLaw:
         if self.drawn is not None:
             values = _as_values(self.drawn(n, generator), tuple(self.distinct.columns))
             if len(values) != n:
-                raise InputError(
-                    f"interventions must return {n} rows when asked for them, got {len(values)}; use the first "
-                    "argument as the number of rows."
-                )
+                why = f"interventions must return {n} rows when asked for them, got {len(values)}"
+                raise InputError(f"{why}; use the first argument as the number of rows.")
             return Interventions(values)
         if self.every or self.code is None:
             seen = np.tile(np.arange(self.k), (points, 1))
@@ -220,7 +218,7 @@ class Spread:
             return cls(per_point, None)
         each = np.broadcast_to(weights, squares.shape).ravel()
         values, size = given.seen.ravel(), len(law.distinct)
-        sums = [np.bincount(values, weights=each * one, minlength=size) for one in (squares.ravel(), 1.0)]
+        sums = [np.bincount(values, weights=each * counted, minlength=size) for counted in (squares.ravel(), 1.0)]
         return cls(per_point, np.stack(sums))
 
     @classmethod

@@ -93,9 +93,8 @@ class Predictor:
                 f"{', '.join(map(str, self.inputs))}; pass rows with that column, or other inputs."
             ) from error
         if isinstance(answer, list) and answer and hasattr(answer[0], "shape"):
-            raise InputTypeError(
-                "The predictor returned a list of arrays, one per output; wrap it in a function that returns one array."
-            )
+            why = "The predictor returned a list of arrays, one per output"
+            raise InputTypeError(f"{why}; wrap it in a function that returns one array.")
         array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
         if array.ndim not in (1, 2) or array.shape[0] != len(frame):
             raise InputError(
@@ -132,28 +131,22 @@ class Predictor:
             names = names[1:] if len(names) == 2 and q == 1 else names
             if len(names) == q:
                 return names
-        return ("prediction",) if q == 1 else tuple(f"output {place}" for place in range(q))
+        return ("prediction",) if q == 1 else tuple(f"output {number}" for number in range(q))
 
 
 def finite_numbers(array: Array, name: str) -> Array:
     """Return what a model said as numbers that have a variance."""
     if array.dtype.kind not in "biuf":
-        raise InputTypeError(
-            f"{name} returned {array.dtype} values, which have no variance; pass a model of numbers, or one with "
-            "predict_proba (flip_rate takes labels)."
-        )
+        why = f"{name} returned {array.dtype} values, which have no variance"
+        raise InputTypeError(f"{why}; pass a model of numbers, or one with predict_proba (flip_rate takes labels).")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array.reshape(len(array), -1))).any(axis=1).sum())
-        raise InputError(
-            f"{name} returned NaN or infinity in {bad} of {len(array)} rows; it must be finite on every row, also on "
-            "rows that are imagined."
-        )
+        why = f"{name} returned NaN or infinity in {bad} of {len(array)} rows"
+        raise InputError(f"{why}; it must be finite on every row, also on rows that are imagined.")
     if array.size and np.abs(array).max() > LARGEST:
-        raise InputError(
-            f"{name} returned numbers up to {np.abs(array).max():.3g}, which have no variance that a computer holds; "
-            "count them in a larger unit."
-        )
+        why = f"{name} returned numbers up to {np.abs(array).max():.3g}, which have no variance that a computer holds"
+        raise InputError(f"{why}; count them in a larger unit.")
     return array
 
 
@@ -164,14 +157,12 @@ def _remembered(model: Any, columns: Sequence[str], ignored: Sequence[Any]) -> l
     """
     trained = getattr(model, "best_estimator_", model)
     roles = getattr(trained, "roles_", None)
-    told = (getattr(*each, None) for each in ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_")))
-    names = next((list(names) for names in told if names is not None), [])
+    keepers = ((roles, "inputs"), (trained, "inputs_"), (trained, "feature_names_in_"))
+    names = next((list(kept) for keeper in keepers if (kept := getattr(*keeper, None)) is not None), [])
     strangers = [name for name in names if name in ignored]
     if strangers:
-        raise InputError(
-            f"The predictor reads {strangers[0]!r}, which the causal model does not know; add it to the graph, or pass "
-            "inputs without it."
-        )
+        why = f"The predictor reads {strangers[0]!r}, which the causal model does not know"
+        raise InputError(f"{why}; add it to the graph, or pass inputs without it.")
     return names if names and all(name in columns for name in names) else None
 
 
@@ -199,10 +190,8 @@ def thresholds_of(
         scores = answers[name]
         probability = predictor.method == "predict_proba" and scores.shape[1] == 1
         if scores.shape[1] != 1 and threshold is not None:
-            raise InputError(
-                f"A threshold decides on one number per row, but the predictor gives {scores.shape[1]}; pass "
-                "threshold=None, or a function that returns one of them."
-            )
+            why = f"A threshold decides on one number per row, but the predictor gives {scores.shape[1]}"
+            raise InputError(f"{why}; pass threshold=None, or a function that returns one of them.")
         if not probability and threshold is None:
             continue
         given = PROBABILITY_THRESHOLD if threshold is None else threshold

@@ -17,8 +17,8 @@ from torch import Tensor
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn.kernels import Categorical, Gaussian, Kernel, Laplace, Linear
-from ciplearn.kernels.combined import Sum, mixed_kernel
 from ciplearn.kernels.features import Projection
+from ciplearn.kernels.kernels import Sum, mixed_kernel
 from ciplearn.kernels.ridge import LeftOut, eigenspace, eigh, rest_of
 
 # A range of this share of the largest value is sixteen units in the last place.
@@ -76,12 +76,12 @@ class Variable:
     @property
     def numbers(self) -> tuple[int, ...]:
         """Places of the columns of numbers."""
-        return tuple(place for place, is_category in enumerate(self.categories) if not is_category)
+        return tuple(column for column, is_category in enumerate(self.categories) if not is_category)
 
     @property
     def labels(self) -> tuple[int, ...]:
         """Places of the columns of labels."""
-        return tuple(place for place, is_category in enumerate(self.categories) if is_category)
+        return tuple(column for column, is_category in enumerate(self.categories) if is_category)
 
     @property
     def is_constant(self) -> bool:
@@ -178,8 +178,8 @@ class Basis:
         table = LeftOut(self.scores, self.values, loadings).errors(targets, self.scores.T @ targets)  # (ridges, q)
         as_good = table <= table.min(dim=0).values * (1 + tie(n))
         places = torch.arange(len(loadings))[:, None].expand_as(table)
-        place = torch.where(as_good, places, -1).max(dim=0).values
-        return loadings[place], table.gather(0, place[None])[0]
+        best = torch.where(as_good, places, -1).max(dim=0).values
+        return loadings[best], table.gather(0, best[None])[0]
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Menu:
         rows = self._given.rows * weights
         mixed = float(weights.square().sum() ** 2 / weights.square().square().sum())
         linear, categories = Linear(columns=self._given.numbers), self._given.categories
-        additive = [Categorical(columns=(place,)) for place in self._given.labels]
+        additive = [Categorical(columns=(column,)) for column in self._given.labels]
         weighted = [
             self._entry(Sum(resolved.widened(factor), linear, *additive), rows, mixed)
             for kernel, factors in _WIDTHS
@@ -318,7 +318,7 @@ class Menu:
 
 def _plain(given: Variable) -> Iterator[tuple[Kernel, float]]:
     rows, numbers, labels = given.rows, given.numbers, given.labels
-    additive: list[Kernel] = [Categorical(columns=(place,)) for place in labels]
+    additive: list[Kernel] = [Categorical(columns=(column,)) for column in labels]
     if numbers:
         additive.append(Linear(columns=numbers))
     yield Sum(*additive), 1
@@ -332,7 +332,7 @@ def _plain(given: Variable) -> Iterator[tuple[Kernel, float]]:
         for factor in factors:
             yield Sum(resolved.widened(factor), *additive), len(numbers)
         if rows.shape[1] > 1:
-            columns = [type(kernel)("median", columns=(place,)).resolve(rows) for place in numbers]
+            columns = [type(kernel)("median", columns=(column,)).resolve(rows) for column in numbers]
             yield Sum(*(column.widened(0.5) for column in columns), *additive), 1
 
 

@@ -138,9 +138,8 @@ _MOST_NUMBERS = 10_000
 def predictive_scores(predictor: Predictor, answer: Array, truth: pd.Series) -> dict[str, float]:  # (n,) or (n, q)
     """Return mean squared error and R² of numbers; accuracy, log loss and AUC, where they are known, of labels."""
     if truth.isna().any():
-        raise InputError(
-            f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows; drop those rows."
-        )
+        why = f"The outcome {truth.name!r} is missing in {int(truth.isna().sum())} of {len(truth)} rows"
+        raise InputError(f"{why}; drop those rows.")
     if predictor.method == "predict_proba":
         table = np.asarray(answer, dtype=np.float64)
         classes = getattr(predictor.model, "classes_", None)
@@ -199,8 +198,8 @@ def scores_in_words(scores: Mapping[str, float], unit: Unit) -> dict[str, str]:
         "log_loss": ("log loss", decimal),
         "mse": ("root mean squared error", lambda error: unit.amount(math.sqrt(error))),
     }
-    told = {name for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
-    return {words: write(scores[name]) for name, (words, write) in writers.items() if name in told}
+    known = {name: score for name, score in scores.items() if not (name == "r2" and math.isnan(score))}
+    return {words: write(known[name]) for name, (words, write) in writers.items() if name in known}
 
 
 def bootstrap_interval(

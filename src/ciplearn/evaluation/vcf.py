@@ -75,7 +75,7 @@ def variance_of_counterfactuals(
     Parameters
     ----------
     model
-        Anything with ``predict_proba`` or ``predict``, or a function of a frame. Of two class probabilities the second
+        Anything with ``predict_proba`` or ``predict``, or a function of a frame. The second of two class probabilities
         counts. A mapping of names to models measures all of them on the same counterfactual rows, made once, and
         returns a dict.
     scm : StructuralCausalModel
@@ -115,8 +115,8 @@ def variance_of_counterfactuals(
     >>> world = datasets.applicants()
     >>> people = world.sample(300, random_state=0)
     >>> models = {"reads training": lambda frame: frame["training"], "says 40": lambda frame: 40 + 0 * frame["age"]}
-    >>> found = variance_of_counterfactuals(models, world, people, protected=["sex"], n_points=100)
-    >>> {name: round(vcf.value, 1) for name, vcf in found.items()}
+    >>> measured = variance_of_counterfactuals(models, world, people, protected=["sex"], n_points=100)
+    >>> {name: round(vcf.value, 1) for name, vcf in measured.items()}
     {'reads training': 1.0, 'says 40': 0.0}
     """
     names = checked_protected(scm, protected)
@@ -135,7 +135,7 @@ def variance_of_counterfactuals(
     thresholds = thresholds_of(predictors, factual, threshold, rate)
     supports = _supports(predictors, table if reference is None else reference, table)
     question = _Question(predictors, thresholds, supports, law, *_looked_up(points, law))
-    answers = _asked(question, points, generator, processes(n_jobs))
+    answers = _all_answers(question, points, generator, processes(n_jobs))
     # Rows are drawn again alike for every model: neither its interval nor what is drawn next hangs on the others.
     draws = [generator, *(deepcopy(generator) for _ in range(len(predictors) - 1))]
     results = {
@@ -230,7 +230,7 @@ class _Answer:
         return pd.DataFrame(columns, index=index)
 
 
-def _asked(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
+def _all_answers(question: _Question, points: Points, generator: Generator, n_jobs: int | None) -> dict[str, _Answer]:
     chunks = list(row_chunks(points.n, question.law.k * points.units.draws))
     seeds = generator.integers(2**63, size=len(chunks))
     tasks = ((points.only(places), int(seed)) for places, seed in zip(chunks, seeds, strict=True))
@@ -280,7 +280,7 @@ def _result(
         flips=flips.get("given"),
         flips_at_equal_rate=flips.get("equal_rate"),
         per_row=answer.per_row(points.units.index, outputs),
-        per_output={name: float(answer.per_output[:, place].mean()) for place, name in enumerate(outputs)},
+        per_output={name: float(answer.per_output[:, column].mean()) for column, name in enumerate(outputs)},
         overlap=Overlap(
             share_outside=float(answer.share_outside.mean()),
             vcf_inside=_mean_where_told(answer.inside),
@@ -351,5 +351,5 @@ def _trace_where(answers: Array, weights: Array, *, drawn: bool) -> Array:  # (d
 
 
 def _mean_where_told(values: Array) -> float:
-    told = values[~np.isnan(values)]
-    return float(told.mean()) if told.size else float("nan")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")

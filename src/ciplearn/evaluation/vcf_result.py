@@ -35,8 +35,6 @@ class Flips:
     Its interval is one of 95 %, for which the threshold t counts as given; ``rate`` is the share of rows that are
     decided for as they are.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Flips
     >>> print(Flips(0.2, (0.15, 0.26), threshold=0.5, rate=0.4))
     20 % of decisions flip where 40 % are positive (95 % interval 15 % to 26 %)
@@ -156,8 +154,6 @@ class Overlap:
     A row is outside if it lies more than ``radius`` standard deviations from the reference rows. ``vcf_inside`` and
     ``vcf_outside`` are VCF over the interventions that stay, and over those that leave; NaN where no point has two.
 
-    Examples
-    --------
     >>> from ciplearn.evaluation import Overlap
     >>> print(Overlap(share_outside=0.01, vcf_inside=2.0, vcf_outside=float("nan"), radius=0.5))
     1.0 % of the counterfactual rows lie outside the support of the data.

@@ -1,8 +1,7 @@
 """Kernels, their features, and ridge regression between them. No causal words here."""
 
-from ciplearn.kernels.combined import Product, Sum
-from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace, Linear
 from ciplearn.kernels.features import FeatureMap, Features, Nystroem, OneHot, RandomFourier
+from ciplearn.kernels.kernels import Categorical, Gaussian, Kernel, Laplace, Linear, Product, Sum
 
 __all__ = ["Categorical", "Gaussian", "Kernel", "Laplace", "Linear", "Product", "Sum"]
 __all__ += ["FeatureMap", "Features", "Nystroem", "OneHot", "RandomFourier"]

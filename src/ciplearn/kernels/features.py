@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ciplearn._core.arguments import non_negative, whole
 from ciplearn._core.errors import InputError
-from ciplearn.kernels.combined import Product, Sum
-from ciplearn.kernels.elementary import Categorical, Gaussian, Kernel, Laplace, real_dtype, sample_rows
+from ciplearn.kernels.kernels import Categorical, Gaussian, Kernel, Laplace, Product, Sum, real_dtype, sample_rows
 from ciplearn.kernels.ridge import inverse_root, pivoted_cholesky
 
 # Landmarks are sought among this many rows.
@@ -22,8 +21,6 @@ _CANDIDATE_ROWS = 4096
 class Features(ABC):
     """A fitted map φ with φ(x)·φ(z) ≈ k(x, z).
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import Gaussian, RandomFourier
     >>> RandomFourier(8).fit(Gaussian(1.0), torch.zeros(4, 1)).size
@@ -40,8 +37,6 @@ class Features(ABC):
 class FeatureMap(ABC):
     """A recipe for features of a kernel; fitting it on rows gives the map.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import Gaussian, Nystroem
     >>> Nystroem(8).fit(Gaussian(1.0), torch.zeros(4, 1)).size
@@ -75,8 +70,6 @@ class OneHot(FeatureMap):
 
     A level that was not seen in fitting is unlike every level that was.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.kernels import Categorical, OneHot
     >>> codes = torch.tensor([[0.0], [1.0], [0.0]])
@@ -116,8 +109,6 @@ class RandomFourier(FeatureMap):
 
     ``n_features``: 2 m for each stationary kernel, an even number; one ``seed`` has the same features on every device.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import Gaussian, RandomFourier
     >>> x = torch.linspace(-2, 2, 20)[:, None]
@@ -175,8 +166,6 @@ class Nystroem(FeatureMap):
     are drawn once and rare categories are not missed. Drawing stops at ``n_features`` landmarks, or once the share of
     the kernel's trace that is unexplained falls below ``tolerance``; ``seed`` is that of the draws.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import Gaussian, Nystroem
     >>> x = torch.linspace(-2, 2, 20)[:, None]

@@ -131,7 +131,7 @@ class Boosted(Learner):
                 given["valid_sets"] = [learnt.create_valid(*others, weight=row_weights(stops_on.rows))]
                 given["callbacks"] = [library.early_stopping(self.patience, verbose=False)]
             booster = library.train(settings, learnt, self.trees, **given)
-            trees = [tree_of(one) for one in booster.dump_model()["tree_info"]]
+            trees = [tree_of(described) for described in booster.dump_model()["tree_info"]]
             grown += trees
             output += [i % n_outputs for i in range(len(trees))] if classes else [column] * len(trees)
         return training.fitted(Trees.of(grown, output, [0.0] * n_outputs, inputs.shape[1]))

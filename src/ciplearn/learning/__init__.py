@@ -6,18 +6,5 @@ from ciplearn.learning.rows import DatasetRows, TrainingRows
 from ciplearn.learning.settings import BinaryCrossEntropy, CrossEntropy, Fit, Objective, SquaredError, TrainingSettings
 from ciplearn.learning.streamed_rows import Rows, StreamedRows
 
-__all__ = [
-    "BinaryCrossEntropy",
-    "CrossEntropy",
-    "DatasetRows",
-    "Fit",
-    "Frontier",
-    "Objective",
-    "Rows",
-    "SquaredError",
-    "StreamedRows",
-    "TrainingRows",
-    "TrainingSettings",
-    "Validation",
-    "train",
-]
+__all__ = ["BinaryCrossEntropy", "CrossEntropy", "DatasetRows", "Fit", "Frontier", "Objective", "Rows", "SquaredError"]
+__all__ += ["StreamedRows", "TrainingRows", "TrainingSettings", "Validation", "train"]

@@ -38,8 +38,6 @@ class Frontier:
 
     Always ``loss`` and ``score``, where an independence is to be kept ``penalty``, and whatever else was asked for.
 
-    Examples
-    --------
     >>> from ciplearn.learning.frontier import Frontier, Point
     >>> curve = Frontier((Point(0.0, 0, {"loss": 0.2, "penalty": 0.03}), Point(1.0, 0, {"loss": 0.3, "penalty": 0.01})))
     >>> curve.pareto()["gamma"].tolist()

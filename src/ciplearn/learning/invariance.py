@@ -234,8 +234,8 @@ class Worst(Invariance):
 
     def imagined_inputs(self, index: Tensor, batch: Rows | None = None) -> tuple[Tensor, ...] | None:
         """Return the imagined rows of all parts, one part after the other."""
-        asked = [more for part in self.parts if (more := part.imagined_inputs(index, batch)) is not None]
-        return tuple(torch.cat(parts) for parts in zip(*asked, strict=True)) if asked else None
+        inputs = [more for part in self.parts if (more := part.imagined_inputs(index, batch)) is not None]
+        return tuple(torch.cat(parts) for parts in zip(*inputs, strict=True)) if inputs else None
 
     def joined(self, blocks: Sequence[Tensor]) -> Tensor:
         """Join the answers of each part."""

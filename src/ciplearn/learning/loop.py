@@ -40,8 +40,6 @@ _SECONDS_BETWEEN, _DIGITS = 2.0, 64
 class Validation:
     """Rows that training does not see, and the penalty on them where it counts in the judgement.
 
-    Examples
-    --------
     >>> import torch
     >>> from torch import nn
     >>> from ciplearn.learning import SquaredError, TrainingRows, TrainingSettings, Validation, train

@@ -30,8 +30,6 @@ class TrainingRows:
     the independence to enforce. ``weights`` count in the loss; the penalty counts every row alike. ``imagined``: the
     first inputs as they would be in m other worlds, where rows bring these with them.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import TrainingRows
     >>> rows = TrainingRows((torch.zeros(5, 2),), target=torch.zeros(5, 1))
@@ -114,8 +112,6 @@ class DatasetRows:
     ``known`` is all that is in memory; its inputs, if any, are the network's first arguments. ``dataset`` is map-style,
     one item per row: a tensor, or a tuple of tensors, the network's further arguments. ``workers`` read ahead.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import DatasetRows
     >>> items = [((row,), row[:1], row[:1], row[1:]) for row in torch.zeros(5, 2)]
@@ -158,8 +154,8 @@ class DatasetRows:
             raise InputTypeError(f"{due}, got others ({error}); return tensors or numbers.") from error
         right, given = (*(_columns(part) for part in sides), None, None)[:2]
         # Whole numbers are classes; all else is one column per output.
-        known = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
-        return cls(known.to(target_device), _Part(dataset, 0), workers)
+        in_memory = TrainingRows((), _columns(target) if target.is_floating_point() else target, right, given)
+        return cls(in_memory.to(target_device), _Part(dataset, 0), workers)
 
     def __len__(self) -> int:
         return len(self.known)
@@ -181,9 +177,9 @@ class DatasetRows:
         """Go through the rows as planned: the positions of a batch, and its rows."""
         plan = list(plan)
         for index, read in zip(plan, read_batches(self.dataset, plan, self.workers), strict=True):
-            known = self.known.take(index)
+            batch = self.known.take(index)
             further = tuple(part.to(self.device, non_blocking=True) for part in read)
-            yield index, replace(known, inputs=(*known.inputs, *further))
+            yield index, replace(batch, inputs=(*batch.inputs, *further))
 
     def take(self, index: Tensor) -> Self:
         """Return some of the rows, still unread."""

@@ -33,8 +33,6 @@ class TrainingSettings:
     all epochs. ``mixed_precision`` runs the network in bfloat16 where torch deems it safe; loss, penalty and weights
     stay in single precision. ``seed`` is that of initial weights, shuffles and dropout.
 
-    Examples
-    --------
     >>> from ciplearn.learning import TrainingSettings
     >>> TrainingSettings(gamma=1.0, epochs=10).rate_in(0)
     0.001
@@ -94,27 +92,22 @@ def chosen_device(device: str | torch.device) -> torch.device:
     """Return the device that is asked for; ``"auto"`` takes a CUDA device where there is one."""
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    refusal = InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.")
     try:
         chosen = torch.device(device)
         is_absent = chosen.type == "cuda" and not torch.cuda.is_available()
         if not is_absent:
-            torch.empty(1, device=chosen)
+            # A device of the kind "meta" holds nothing, one that torch knows by name only cannot be used.
+            torch.empty(1, device=chosen).item()
     except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
-        # A kind of device that torch knows by name only, or a number that is none.
-        raise refusal from error
+        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}; pass one of these.") from error
     if is_absent:
         raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu' or 'auto'.")
-    if chosen.type == "meta":
-        raise refusal
     return chosen
 
 
 class Objective(ABC):
     """A loss on the network's raw output, and the prediction that follows from that output.
 
-    Examples
-    --------
     >>> from ciplearn.learning import Objective, SquaredError
     >>> isinstance(SquaredError(), Objective)
     True
@@ -160,8 +153,6 @@ class Objective(ABC):
 class SquaredError(Objective):
     """Mean over outputs of (ŷ − y)²; the penalty sees ŷ.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import SquaredError
     >>> SquaredError().losses(torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [1.0]]))
@@ -185,8 +176,6 @@ class SquaredError(Objective):
 class BinaryCrossEntropy(Objective):
     """−log p of the right one of two classes, from one logit; the penalty sees the second class's probability.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import BinaryCrossEntropy
     >>> BinaryCrossEntropy().prediction(torch.zeros(1, 1))
@@ -210,8 +199,6 @@ class BinaryCrossEntropy(Objective):
 class CrossEntropy(Objective):
     """−log p of the right class, from one logit per class; the penalty sees all probabilities.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn.learning import CrossEntropy
     >>> CrossEntropy(classes=2).prediction(torch.zeros(1, 2))
@@ -240,8 +227,6 @@ class Fit:
     ``history`` holds the mean ``loss`` of each epoch, the mean ``penalty`` unless gamma is 0, and the objective on
     ``validation`` rows where there are any.
 
-    Examples
-    --------
     >>> from torch import nn
     >>> from ciplearn.learning import Fit
     >>> Fit(nn.Linear(2, 1).eval(), ({"loss": 0.5}, {"loss": 0.25})).history[-1]

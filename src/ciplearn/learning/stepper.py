@@ -25,7 +25,7 @@ from ciplearn.learning.rows import TrainingRows, batches_of
 from ciplearn.learning.settings import Fit, Objective, TrainingSettings, adam, set_rate
 from ciplearn.learning.streamed_rows import Rows, StreamPlan
 from ciplearn.penalties import Operator
-from ciplearn.penalties.operator import LARGEST_BATCH_WITHOUT_WAITING
+from ciplearn.penalties.penalty import LARGEST_BATCH_WITHOUT_WAITING
 
 _LEAST_STEPS_TO_RECORD, _WARM_UP = 50, 3  # a recording costs about as much as this many steps
 

@@ -110,8 +110,6 @@ class StreamedRows:
     ``sample`` holds some of the rows, drawn from all files, for what a network reads off its rows before it is trained;
     ``places`` are the only inputs that are read, None reads all.
 
-    Examples
-    --------
     >>> from ciplearn.learning import StreamedRows
     >>> from ciplearn.learning.streamed_rows import RowLayout, StoredPart
     >>> layout = RowLayout(inputs=2, outputs=1, classes=False)
@@ -129,8 +127,8 @@ class StreamedRows:
         return sum(part.n_rows for part in self.parts)
 
     # Those of the sample.
-    inputs = property(lambda self: self._some().inputs)
-    target = property(lambda self: self._some().target)
+    inputs = property(lambda self: self._first_rows().inputs)
+    target = property(lambda self: self._first_rows().target)
     right = given = weights = imagined = None
 
     def plan(self, batch_size: int, generator: torch.Generator, workers: Workers = ALONE) -> StreamPlan:
@@ -198,7 +196,7 @@ class StreamedRows:
             start += count
         return shuffled
 
-    def _some(self) -> TrainingRows:
+    def _first_rows(self) -> TrainingRows:
         """The sample; without one, the first rows, which tell how wide they are."""
         if self.sample is not None:
             rows = self.sample.to(self.device)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-from ciplearn.penalties.base import Penalty
 from ciplearn.penalties.conditional import CIRCE, HSCIC, ResidualHSCIC
 from ciplearn.penalties.marginal import HSIC, MMD
-from ciplearn.penalties.operator import Operator, Setting, StreamedOperator
+from ciplearn.penalties.penalty import Operator, Penalty, Setting, StreamedOperator
 
 # A penalty is registered by one line here, under its name on the command line; it can then be saved.
 PENALTIES: dict[str, Callable[[], Penalty]] = {

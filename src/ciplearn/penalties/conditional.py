@@ -14,11 +14,13 @@ from ciplearn._core.arguments import check_flags, non_negative, whole
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
 from ciplearn.penalties import low_rank
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, DEFAULT_RANK, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import CHECKED_ROWS, FeatureRegression, RegressionProblem, gradient_error
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.penalty import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Operator, Penalty, Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
+
+# The most columns of a factor beyond exact rows; half of them do where few columns are involved.
+_RANK = 256
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
@@ -35,7 +37,7 @@ class ConditionalPenalty(Penalty, ABC):
     centre: bool = False
     exact_rows: int | None = EXACT_ROWS
     features: FeatureMap = DEFAULT_FEATURES
-    rank: int = DEFAULT_RANK
+    rank: int = _RANK
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,8 +157,6 @@ class CIRCE(ConditionalPenalty):
 
     Conditional independence regression covariance [pogodin2022]. Parameters: see `ResidualHSCIC`.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import CIRCE, Gaussian
     >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
@@ -186,8 +186,6 @@ class HSCIC(ConditionalPenalty):
     The paper prints the middle term of each norm as a product of two scalars; it is −2 wᵀ[(K_Ŷ w) ∘ (K_R w)], as here.
     Parameters: see `ResidualHSCIC`; the ridge is the paper's by default.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import HSCIC, Gaussian
     >>> s, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()

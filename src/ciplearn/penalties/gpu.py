@@ -81,9 +81,9 @@ if _HAS_TRITON:
 
 
 def takes(s: Tensor, block: Tensor) -> bool:
-    """Whether the fused kernel serves these tensors."""
+    """Whether the fused kernel serves these tensors, which are on a CUDA device."""
     flat = s.dim() == 2 and s.shape[1] <= _MOST_OUTPUTS
-    return _HAS_TRITON and s.is_cuda and flat and s.dtype == block.dtype == torch.float32
+    return _HAS_TRITON and flat and s.dtype == block.dtype == torch.float32
 
 
 def gaussian_sums(s: Tensor, block: Tensor) -> tuple[Tensor, Tensor]:  # (b, d), (b, b) -> (b,), (b, d)

@@ -28,9 +28,9 @@ from torch.autograd.function import once_differentiable
 
 from ciplearn._core.workers import ALONE, Workers
 from ciplearn.kernels import Gaussian, Kernel, Linear
-from ciplearn.kernels.elementary import squared_distances
+from ciplearn.kernels.kernels import squared_distances
 from ciplearn.penalties import gpu
-from ciplearn.penalties.storage import DenseMatrix, Storage, Vectors, taken
+from ciplearn.penalties.storage import DenseMatrix, Storage, Vectors, some_rows
 
 # Rows of a tile: large enough for fast matrix products, small enough that its matrices stay in cache.
 TILE = 256
@@ -65,7 +65,7 @@ def inner_product(
             spread, columns = (span[1] - span[0]) * scale, storage.factor.shape[1]
             series = series_for(y_hat, size, spread, columns, has_block=has_block)
             if series is not None:
-                factor = taken(storage.factor, rows).to(y_hat.dtype)
+                factor = some_rows(storage.factor, rows).to(y_hat.dtype)
                 return FourierInnerProduct.apply(y_hat, factor, scale, series, off, on, span[0], workers)
     if workers.size > 1:
         y_hat = workers.gathered(y_hat)
@@ -82,7 +82,7 @@ def inner_product(
     if isinstance(kernel, Linear):
         y_hat = kernel.select(y_hat)
         is_matrix, divisor = storage.factor is None, kernel.divisor(y_hat.shape[1])
-        held = storage.block(rows) if is_matrix else taken(storage.factor, rows)
+        held = storage.block(rows) if is_matrix else some_rows(storage.factor, rows)
         return _LinearProduct.apply(y_hat, held.to(y_hat.dtype), is_matrix, divisor, off, on)
     gram = kernel.gram(y_hat, y_hat)
     product = gram * storage.block(rows).to(gram.dtype)
@@ -117,7 +117,7 @@ class GaussianBlockProduct(GradientFromForward):
         """Weigh pairs by ``off`` and the diagonal by ``on``; ``y_hat`` has shape (..., b, d), ``block`` (b, b)."""
         # The shift changes nothing but keeps s_i Σ M − M s from cancelling far from the origin.
         s = (y_hat - y_hat.mean(dim=-2, keepdim=True)) * scale
-        mass, pull = gpu.gaussian_sums(s, block) if gpu.takes(s, block) else _gaussian_sums(s, block)
+        mass, pull = gpu.gaussian_sums(s, block) if s.is_cuda and gpu.takes(s, block) else _gaussian_sums(s, block)
         ctx.save_for_backward((s * mass[..., None] - pull) * (-4.0 * scale * off))
         # k_ii = 1 and is constant: the diagonal enters the value, never the gradient.
         return off * mass.sum(dim=-1) + (on - off) * block.diagonal().sum()

@@ -12,7 +12,7 @@ from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Gaussian, Kernel
 from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum, eigh, leading
 from ciplearn.penalties.inner_product import GaussianBlockProduct
-from ciplearn.penalties.operator import Setting
+from ciplearn.penalties.penalty import Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, RowMap, Storage, VectorsOf
 
@@ -267,9 +267,8 @@ def stored(rows: PenaltyRows, row_map: RowMap) -> Storage:
 def _factor(factor_of: RowMap, right: Tensor, given: Tensor) -> Tensor:  # (n, k)
     vectors = factor_of(right, given)
     if not isinstance(vectors, Factor):
-        raise InputError(
-            "Rows of a product of two factors cannot be centred as they come; pass centre=False, or prepare in memory."
-        )
+        why = "Rows of a product of two factors cannot be centred as they come"
+        raise InputError(f"{why}; pass centre=False, or prepare in memory.")
     return vectors.factor
 
 

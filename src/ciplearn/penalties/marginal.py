@@ -11,9 +11,8 @@ from torch.nn.functional import one_hot
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Features, Kernel
 from ciplearn.penalties import low_rank
-from ciplearn.penalties.base import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Penalty
 from ciplearn.penalties.low_rank import CHECKED_ROWS, CentredFactor, FactorMean, gradient_error, smooth_predictions
-from ciplearn.penalties.operator import Operator, Setting
+from ciplearn.penalties.penalty import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Operator, Penalty, Setting
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import DenseMatrix, Factor, RowMap
 
@@ -27,8 +26,6 @@ class HSIC(Penalty):
 
     Parameters: see `ResidualHSCIC`.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import HSIC, Gaussian
     >>> a, e = torch.linspace(0, 60, 200).sin(), torch.linspace(0, 250, 200).cos()
@@ -91,8 +88,6 @@ class MMD(Penalty):
     discrepancy. A cell with a single group has nothing to compare and counts zero. The operator is exact at any number
     of rows. ``kernel``: of the predictions.
 
-    Examples
-    --------
     >>> import torch
     >>> from ciplearn import MMD, Gaussian
     >>> group, noise = torch.arange(200) % 2, torch.linspace(-2, 2, 200)
@@ -129,9 +124,8 @@ class MMD(Penalty):
 
 def _levels(values: Tensor, name: str) -> tuple[Tensor, int]:  # (n, d) -> (n,)
     levels, codes = torch.unique(values, dim=0, return_inverse=True)
-    n, found = values.shape[0], levels.shape[0]
-    if found > max(2, n // 2):
-        raise InputError(
-            f"{name} must be discrete for MMD, got {found} distinct values in {n} rows; use HSIC or ResidualHSCIC."
-        )
-    return codes, found
+    n, n_levels = values.shape[0], levels.shape[0]
+    if n_levels > max(2, n // 2):
+        why = f"{name} must be discrete for MMD, got {n_levels} distinct values in {n} rows"
+        raise InputError(f"{why}; use HSIC or ResidualHSCIC.")
+    return codes, n_levels

@@ -89,9 +89,9 @@ class PenaltyRows:
         self.device = first[0].device
         self.has_given = first[1].shape[1] > 0
         # The operator is stored in the precision of the data it came from, though computed in double.
-        found = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
+        precision = next((part.dtype for part in first if part.is_floating_point()), torch.float64)
         # Half precision cannot hold it: its entries are as small as 1 / n².
-        self.dtype = torch.promote_types(found, torch.float32)
+        self.dtype = torch.promote_types(precision, torch.float32)
 
     @classmethod
     def from_arrays(cls, right: Any, given: Any, codes: tuple[bool, bool]) -> Self:
@@ -108,10 +108,8 @@ class PenaltyRows:
     def from_chunks(cls, pairs: Iterable[Any], codes: tuple[bool, bool]) -> Self:
         """Rows that come in pieces, each a pair (right, given); the pieces are read several times."""
         if isinstance(pairs, Iterator):
-            raise InputTypeError(
-                f"chunks are read several times, got a one-way {type(pairs).__name__}; pass a list, or an object whose "
-                f"__iter__ opens the files anew."
-            )
+            why = f"chunks are read several times, got a one-way {type(pairs).__name__}"
+            raise InputTypeError(f"{why}; pass a list, or an object whose __iter__ opens the files anew.")
         return cls([_Chunks(pairs, codes)])
 
     def chunks(self) -> Iterator[Pair]:

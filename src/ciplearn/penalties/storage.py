@@ -121,7 +121,7 @@ class Vectors(Storage):
 
     def at(self, rows: Tensor | None) -> Self:
         """The vectors of some rows, or of all, ready to be computed with."""
-        return self._each(lambda part: taken(part, rows))
+        return self._each(lambda part: some_rows(part, rows))
 
     def cut(self, rows: slice) -> Self:
         """The vectors of a stretch of rows."""
@@ -156,12 +156,12 @@ class Factor(Vectors):
 
     def row_sums(self) -> Tensor:
         """V (Vᵀ 1), without forming Q."""
-        factor = taken(self.factor, None)
+        factor = some_rows(self.factor, None)
         return factor @ factor.sum(dim=0)
 
     def centred(self) -> Self:
         """Subtract the mean of V's rows."""
-        factor = taken(self.factor, None)
+        factor = some_rows(self.factor, None)
         return type(self)((factor - factor.mean(dim=0)).to(self.factor.dtype))
 
 
@@ -205,7 +205,7 @@ class ElementwiseProduct(Vectors):
         return replace(self, correction=(shift, ones))
 
 
-def taken(part: Tensor, rows: Tensor | None) -> Tensor:
+def some_rows(part: Tensor, rows: Tensor | None) -> Tensor:
     """Rows of a part, or all of it, ready to be computed with."""
     chosen = part if rows is None else part.index_select(0, rows)
     # Sums of many products in half precision would lose what the vectors still hold.

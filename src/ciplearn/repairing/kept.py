@@ -25,8 +25,7 @@ from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPa
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.saving import load_model, save_model
-from ciplearn.saving.folder import as_path
-from ciplearn.saving.spec import from_spec, to_spec
+from ciplearn.saving.folder import as_path, from_spec, to_spec
 from ciplearn.scm import EstimatedModel, StructuralCausalModel
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ciplearn.causal import Independence
 from ciplearn.doubt import Falsification, HiddenConfounding, Sensitivity
 from ciplearn.evaluation import Audit, GroupScores, group_scores
 from ciplearn.evaluation.counterfactual_rows import Points, as_known_beforehand, known_columns
-from ciplearn.evaluation.effects import said
+from ciplearn.evaluation.effects import setting_text
 from ciplearn.evaluation.interventions import compared_values
 from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.scores import MODEL, decimal
@@ -296,7 +296,7 @@ def asked_about(audit: Audit, labels: Sequence[Any], columns: Sequence[str]) -> 
         parts = list(points.answers_under(predictors, settings))
         means = {name: np.concatenate([part[name].mean(axis=2)[:, :, 0] for part in parts]) for name in predictors}
         for n, told in enumerate(answers):
-            told += [_answer(said(setting), means, (n, place)) for place, setting in enumerate(settings)]
+            told += [_answer(setting_text(setting), means, (n, place)) for place, setting in enumerate(settings)]
     words = [
         {str(column): in_words(rows[column], row[column]) for column in (*columns, outcome)}
         for _, row in rows.loc[list(labels)].iterrows()

@@ -1,6 +1,7 @@
 """A fitted model as a folder: weights as safetensors, all else as JSON, and a card that says how it came about.
 
-Loading reads numbers and text; nothing in the folder is ever run.
+Loading reads numbers and text; nothing in the folder is ever run. Only known kinds of kernels, penalties, encodings and
+networks are made, and what was read back is checked: a changed file is refused, and never predicts.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import copy
 import json
 import os
 import platform
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -26,22 +28,22 @@ from sklearn.base import MetaEstimatorMixin
 from torch import nn
 
 import ciplearn
+from ciplearn import kernels, penalties
 from ciplearn._core.arguments import flag, mapping_of, non_negative, positive, whole
+from ciplearn._core.encoding import CategoryColumn, NumberColumn, TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 from ciplearn._core.files import check_finished, checksum, listed_folder, read_listed
 from ciplearn.causal import CausalGraph
+from ciplearn.estimators import networks
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.networks import OURS, LineNetwork, device_of, network_of
-from ciplearn.estimators.penalty_terms import checked_models
 from ciplearn.estimators.predictors import CIPClassifier, CIPRegressor
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE, NO_ROUTE, preparation_seed
+from ciplearn.estimators.preparation import COUNTERFACTUAL, preparation_seed
 from ciplearn.estimators.problem import Roles
 from ciplearn.estimators.tables import statement_rows
 from ciplearn.learners import LEARNERS
 from ciplearn.learning.settings import chosen_device
-from ciplearn.saving.spec import architecture, check_restored, from_spec, network_from, to_spec
-
-_LARGEST_MODEL = 1 << 12  # in MiB: the mechanisms of a causal model may keep the noise of every training row
+from ciplearn.saving.card import card
+from ciplearn.saving.causal_models import read_models, write_models
 
 # Raised when an older ciplearn could no longer read what this one writes.
 FORMAT = 2
@@ -51,6 +53,14 @@ _WEIGHTS, _DESCRIPTION, _README = "weights.safetensors", "model.json", "README.m
 _TARGET_SCALES = ("low", "range", "centre", "spread")
 _NOT_SAVED = {"graph", "independence", "learner", "counterfactuals", "module", "penalty"}
 _NOT_SAVED |= {"checkpoint", "random_state", "warm_start"}
+
+_PARTS = (kernels.Kernel, kernels.FeatureMap, penalties.Penalty)
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (CategoryColumn, NumberColumn, TableEncoding)} | {
+    name: kind
+    for room in (kernels, penalties)
+    for name, kind in vars(room).items()
+    if name in room.__all__ and is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, _PARTS)
+}
 
 
 def save_model(
@@ -79,7 +89,8 @@ def save_model(
     weights = save_tensors({name: part.contiguous().cpu() for name, part in model.module_.state_dict().items()})
     described = _described(model, weights, mapping_of(scores, "scores"))
     with listed_folder(target, overwrite=overwrite) as fresh:
-        described["counterfactuals"] = _write_models(model, fresh, files=counterfactuals)
+        worlds = model.route_ == COUNTERFACTUAL
+        described["counterfactuals"] = write_models(model, fresh, files=counterfactuals) if worlds else []
         description = json.dumps(described, indent=2, ensure_ascii=False, default=_plain)
         (fresh / _WEIGHTS).write_bytes(weights)
         (fresh / _DESCRIPTION).write_text(description, encoding="utf-8")
@@ -97,7 +108,7 @@ def load_model(
     """Read a model that was trained here; see `ciplearn.load_model`."""
     computed_on = chosen_device(device)
     description, weights = _read(as_path(folder))
-    users_network = None if module is None else network_of(module)
+    users_network = None if module is None else networks.network_of(module)
     try:
         model = _restored(description)
         network = network_from(description["network"], users_network)
@@ -107,22 +118,21 @@ def load_model(
             why = f"The weights in {folder} do not fit the network"
             raise InputError(f"{why}; pass a module of the same architecture.") from error
         model.module_ = network.to(computed_on).eval()
-        if isinstance(model.module_, LineNetwork):
+        if isinstance(model.module_, networks.LineNetwork):
             model.share_ = model.module_.share
         check_restored(model, description["columns"])
         # One row of nothing is asked for: an entry of a wrong kind shows here and not in use.
-        empty = pd.DataFrame(None, index=[0], columns=list(model.encoding_.names))
-        features = torch.from_numpy(model.encoding_.features(empty))
-        for one, pair in zip(model.roles_.statements, model.statement_encodings_, strict=True):
-            statement_rows(pair, pd.DataFrame(None, index=[0], columns=[*one.right, *one.given]))
+        features = torch.from_numpy(model.encoding_.features(pd.DataFrame(index=[0], columns=[*model.encoding_.names])))
+        for statement, pair in zip(model.roles_.statements, model.statement_encodings_, strict=True):
+            statement_rows(pair, pd.DataFrame(index=[0], columns=[*statement.right, *statement.given]))
         if model.roles_.verdict is not None:
             model.roles_.verdict.headline()
-        if isinstance(model.module_, OURS) and model.module is None:
-            answer = model.module_(features.to(device_of(model.module_)))
+        if isinstance(model.module_, networks.OURS) and model.module is None:
+            answer = model.module_(features.to(networks.device_of(model.module_)))
             if not isinstance(model, CIPClassifier):
                 answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
-        if counterfactuals is not None:
-            model.counterfactuals = _read_models(as_path(folder), description["counterfactuals"], counterfactuals)
+        if counterfactuals is not None and model.route_ == COUNTERFACTUAL:
+            model.counterfactuals = read_models(as_path(folder), description["counterfactuals"], counterfactuals)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
         if isinstance(error, CiplearnError):
             raise
@@ -142,7 +152,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
     model.route_ = description["route"]
     # An earlier version did not write it.
-    seed = description.get("preparation_seed", preparation_seed(model.random_state))
+    is_absent = "preparation_seed" not in description
+    seed = preparation_seed(model.random_state) if is_absent else description["preparation_seed"]
     model.preparation_seed_ = whole(seed, "preparation_seed", minimum=0)
     if model.graph is None and model.protected is None and model.roles_.statements:
         statements = model.roles_.statements
@@ -240,45 +251,6 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     return description, weights
 
 
-def _write_models(model: CIPEstimator, folder: Path, *, files: bool) -> list[dict[str, Any]]:
-    """Write the causal models that imagined training rows, and return what to say about each.
-
-    One with a ``save(path)`` writes its file, and a mechanism that cannot be kept as data is an error; one without,
-    such as a model of known equations, is only named. Whoever loads a model passes what reads its file.
-    """
-    if model.route_ != COUNTERFACTUAL:
-        return []
-    if model.counterfactuals is None:
-        return [{"said": "worlds that were passed to fit", "kind": None, "file": None, "sha256": None}]
-    entries = []
-    for number, causal_model in enumerate(checked_models(model.counterfactuals), start=1):
-        path = folder / f"counterfactuals-{number}.safetensors"
-        save = getattr(causal_model, "save", None)
-        if files and callable(save):
-            try:
-                save(path)
-            except InputError as error:
-                advice = "Or leave the causal model out with save_model(..., counterfactuals=False)."
-                raise InputError(f"{error} {advice}") from error
-        kept = {"file": path.name, "sha256": checksum(path)} if path.is_file() else {"file": None, "sha256": None}
-        entries.append({"said": str(causal_model), "kind": type(causal_model).__name__, **kept})
-    return entries
-
-
-def _read_models(folder: Path, entries: list[Any], reader: Callable[[Path], Any]) -> Any:
-    files = [entry["file"] if isinstance(entry, dict) else None for entry in entries]
-    if not files or None in files:
-        return None
-    models = []
-    for entry in entries:
-        if re.fullmatch(r"counterfactuals-\d+\.safetensors", entry["file"]) is None:
-            raise ValueError(entry["file"])  # of another folder, perhaps
-        if checksum(read_listed(folder, entry["file"], _LARGEST_MODEL)) != entry["sha256"]:
-            raise InputError(f"{folder / entry['file']} was changed since it was saved; save the model anew.")
-        models.append(reader(folder / entry["file"]))
-    return models[0] if len(models) == 1 else models
-
-
 def as_path(folder: Any) -> Path:
     """Return a folder as a path."""
     if not isinstance(folder, str | os.PathLike) or "\0" in str(folder):
@@ -297,60 +269,98 @@ def _plain(value: Any) -> Any:
     raise InputTypeError(f"A model with {value!r} among its parameters or classes cannot be saved; use plain values.")
 
 
-def card(description: dict[str, Any]) -> str:
-    """A short card that says what a saved model is, as Markdown."""
-    roles, gamma = description["roles"], description["gamma"]
-    lines = [f"# {description['class']}", "", f"Predicts from: {_named(roles['inputs'])}.", ""]
-    weight = f"at gamma = {gamma:g} (a plain weight of {gamma * description['gamma_scale']:.3g})"
-    if description["route"] == NO_ROUTE:
-        lines.append("Trained without a penalty: nothing was done for counterfactual invariance.")
-    elif description["route"] == LINE:
-        share = description["network"]["share"]
-        lines += [
-            f"A straight line: the predictor from what {_named(roles['protected'])} leaves alone, moved towards an "
-            f"unconstrained one. It keeps {share:.1%} of the latter's variance of counterfactuals, if the graph is "
-            f"right.",
-        ]
-    elif description["route"] == LEFT_OUT:
-        lines.append(
-            f"Trained without a penalty and without looking at {_named(roles['protected'])}. It still sees all that "
-            f"they have changed in other columns: audit it before relying on it."
-        )
-    elif description["route"] == COUNTERFACTUAL:
-        imagined_by = (
-            _escaped(one["said"]) + (f" (kept in `{one['file']}`)" if one["file"] else "")
-            for one in description["counterfactuals"]
-        )
-        lines += [
-            f"Trained with a penalty on the variance of predictions had {_named(roles['protected'])} been "
-            f"different, {weight}, on rows imagined by {'; '.join(imagined_by)}.",
-            "",
-            "Such a predictor is as invariant as the causal model is right. Audit it before relying on it, under a "
-            "model of other rows: the one that it was trained with does not judge it.",
-        ]
-    elif description["route"] != INDEPENDENCE:
-        lines.append(f"Made along the route {_escaped(description['route'])}. Audit the model before relying on it.")
-    else:
-        stated = roles["statements"][0]
-        given = f" given {_named(stated['given'])}" if stated["given"] else ""
-        lines += [
-            f"Trained with a penalty on dependence of the prediction on {_named(stated['right'])}{given}, {weight}.",
-            "",
-            "A penalty makes dependence small, not zero, and the step from independence to counterfactual invariance "
-            "rests on the causal graph. Audit the model before relying on it.",
-        ]
-    if description["scores"]:
-        lines += ["", "| measure | value |", "|---|---|"]
-        lines += [f"| {_escaped(name)} | {value:.4g} |" for name, value in description["scores"].items()]
-    versions = ", ".join(f"{name} {version}" for name, version in description["versions"].items())
-    return "\n".join([*lines, "", f"Saved with {versions}. Load with `ciplearn.load_model(folder)`.", ""])
+def _kind_named(name: str) -> type | None:
+    """A kind that may be made: one of the library's, or a penalty that was registered since."""
+    registered = (kind for kind in penalties.PENALTIES.values() if isinstance(kind, type))
+    return _KINDS.get(name) or next((kind for kind in registered if kind.__name__ == name), None)
 
 
-def _named(names: Iterable[str]) -> str:
-    return ", ".join(_escaped(name) for name in names)
+def to_spec(value: Any) -> Any:
+    """Return a value as JSON-ready data."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value).__name__
+        if _kind_named(kind) is not type(value):
+            raise InputError(f"{value!r} cannot be saved, ciplearn does not know {kind}; save the weights yourself.")
+        return {"kind": kind, **{field.name: to_spec(getattr(value, field.name)) for field in fields(value)}}
+    if isinstance(value, tuple | list):
+        return [to_spec(entry) for entry in value]
+    return value
 
 
-def _escaped(text: str) -> str:
-    """Write text so that Markdown shows its signs as they are; an underscore within a word is one anyway."""
-    signs = r"([\\`*{}\[\]<>#!|~&$]|(?<![^\W_])_|_(?![^\W_]))"
-    return re.sub(signs, r"\\\1", " ".join(text.split()))
+def from_spec(spec: Any) -> Any:
+    """Return the value that `to_spec` has described."""
+    if isinstance(spec, list):
+        return tuple(from_spec(entry) for entry in spec)
+    if not isinstance(spec, dict):
+        return spec
+    arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
+    kind = _kind_named(str(spec.get("kind")))
+    if kind is None:
+        raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
+    try:
+        # Products and sums take their parts one by one.
+        value = kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
+        is_sound = True
+        if isinstance(value, NumberColumn):
+            ends = value.low, value.high, value.median
+            is_sound = all(isinstance(end, int | float) and isfinite(end) for end in ends)
+        elif isinstance(value, CategoryColumn):
+            is_sound = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
+        if not is_sound:
+            raise TypeError(value.name)
+    except TypeError as error:
+        raise InputError(f"The model file describes {spec['kind']} in a way that does not fit; save anew.") from error
+    return value
+
+
+def check_restored(model: CIPEstimator, columns: Any) -> None:
+    """Refuse a model that was read back with weights, parameters or columns that no training leaves."""
+    if any(part.is_floating_point() and not part.isfinite().all() for part in model.module_.state_dict().values()):
+        raise InputError("The weights of the model hold NaN or infinity, which predict nothing; train the model anew.")
+    # As they are checked before a training.
+    model._settings(seed=0)
+    needed = {*model.encoding_.names, *model.roles_.used}
+    if not isinstance(columns, list) or len({*columns}) != len(columns) or not needed <= {*columns}:
+        raise InputError(f"The model file lists the columns {columns!r}, which are not those of its roles; save anew.")
+
+
+def architecture(network: nn.Module) -> dict[str, Any]:
+    """Return what a network is made of, without its weights."""
+    if isinstance(network, networks.LineNetwork | networks.InvariantPath):
+        parts = {"path": architecture(network.path), "rest": architecture(network.rest)}
+        line = {"share": network.share, "labels": network.labels} if isinstance(network, networks.LineNetwork) else {}
+        return {"places": network.places.tolist(), **line, **parts}
+    if isinstance(network, networks.MeanNetwork):
+        return {"mean": [architecture(part) for part in network.networks], "labels": network.labels}
+    if isinstance(network, networks.Constant):
+        return {"constant": network.values.shape[1]}
+    if isinstance(network, networks.Perceptron):
+        ramps = 0 if network.ramps is None else len(network.ramps)
+        return {"perceptron": [network.n_inputs, list(network.hidden), network.n_outputs], "ramps": ramps}
+    if isinstance(network, networks.Trees):
+        return {"trees": network.shape}
+    return {"own": type(network).__name__}
+
+
+def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Module:
+    """Return the network that `architecture` has described; ``module`` is the user's own, where there is one."""
+    if "places" in described:
+        path, rest = (network_from(described[part], module) for part in ("path", "rest"))
+        if "share" in described:
+            share, labels = described["share"], flag(described["labels"], "labels")
+            return networks.LineNetwork(path, rest, described["places"], share, labels)
+        return networks.InvariantPath(path, rest, described["places"])  # type: ignore[arg-type]
+    if "mean" in described:
+        parts = [network_from(part, module) for part in described["mean"]]
+        return networks.MeanNetwork(parts, flag(described["labels"], "labels"))
+    if "perceptron" in described:
+        n_inputs, hidden, n_outputs = described["perceptron"]
+        n = described.get("ramps", 0)
+        return networks.Perceptron(n_inputs, hidden, n_outputs, ramps=networks.Ramps([0] * n, [0.0] * n, [1.0] * n))
+    if "trees" in described:
+        return networks.Trees(*described["trees"])
+    if "constant" in described:
+        return networks.Constant(torch.zeros(1, described["constant"]))
+    if module is None:
+        raise InputError(f"The model was trained with its own network {described.get('own')}; pass one as module=.")
+    return module

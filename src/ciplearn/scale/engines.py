@@ -37,7 +37,7 @@ class RayEngine(Engine):
     ----------
     workers : int
     address : str, optional
-        Of a cluster that runs; by default the one that this program has started, or a new one on this machine.
+        A cluster that runs; by default the one that this program has started, or a new one on this machine.
     gpus : float
         Devices per worker of a training; 0 trains on CPUs.
     scratch : path, optional
@@ -118,14 +118,15 @@ class RayEngine(Engine):
             try:
                 where = self._fetched(actors[0].open.remote(*(self.meet or (host, 0))))
                 running = [
-                    one.run.remote(shared, rank, self.workers, where, self.gpus > 0) for rank, one in enumerate(actors)
+                    actor.run.remote(shared, rank, self.workers, where, self.gpus > 0)
+                    for rank, actor in enumerate(actors)
                 ]
                 return self._first_of(running, actors[0])
             except (self._ray.exceptions.RayActorError, _OthersLost):
                 continue
             finally:
-                for one in actors:
-                    self._ray.kill(one)
+                for actor in actors:
+                    self._ray.kill(actor)
         raise InputError(f"The training lost a worker {_MOST_RESTARTS} times; look at the memory of the nodes first.")
 
     def _first_of(self, running: list[Any], first: Any) -> Any:
@@ -138,8 +139,8 @@ class RayEngine(Engine):
             done, left = self._ray.wait(left, timeout=_LISTENING)
             sys.stderr.write(self._fetched(first.said.remote()))
             sys.stderr.flush()
-            for one in done:
-                self._fetched(one)
+            for reference in done:
+                self._fetched(reference)
         return self._fetched(running[0])
 
     def _fetched(self, reference: Any) -> Any:

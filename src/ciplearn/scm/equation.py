@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from ciplearn._core.arguments import of_kind
-from ciplearn._core.errors import InputError, InputTypeError
-from ciplearn.causal import CausalGraph
-from ciplearn.scm.kinds import Array, Categories, Kind, Scalar, Vector
+from ciplearn._core.errors import InputError
+from ciplearn.scm.kinds import Array, Categories, Kind, Vector
 from ciplearn.scm.mechanism import Mechanism, Parents
-from ciplearn.scm.multinomial import GumbelMax
-from ciplearn.scm.noise import Law, as_law, by_rejection, refuse_impossible, same
+from ciplearn.scm.noise import Law, by_rejection, refuse_impossible, same
 
 # An inverse must give the value back to this relative accuracy.
 _ROUND_TRIP = 1e-6
@@ -37,8 +34,6 @@ class Additive:
 
     ``mean``: m, a function of the parents by name; without it V = s U. ``scale``: s, not zero.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import Additive
     >>> equation = Additive(lambda parents: 2 * parents["A"])
@@ -81,10 +76,8 @@ class EquationMechanism(Mechanism):
         """f(pa, u), checked."""
         value = self._shaped(parents, noise)
         if lost := _not_finite(value):
-            raise InputError(
-                f"The equation of {self.node} returned NaN or infinity in {lost} of {len(value)} rows; make it finite "
-                "for every value of its parents and its noise."
-            )
+            why = f"The equation of {self.node} returned NaN or infinity in {lost} of {len(value)} rows"
+            raise InputError(f"{why}; make it finite for every value of its parents and its noise.")
         return value
 
     def _shaped(self, parents: Parents, noise: Array) -> Array:
@@ -105,10 +98,8 @@ class EquationMechanism(Mechanism):
                 f"levels with kinds={{{self.node!r}: Categories([...])}}."
             )
         if array.ndim and array.shape != shape:
-            raise InputError(
-                f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}; "
-                "write it for whole columns, or declare the node's size with Vector(size)."
-            )
+            why = f"The equation of {self.node} must return shape {shape} for {n} rows, but returned {array.shape}"
+            raise InputError(f"{why}; write it for whole columns, or declare the node's size with Vector(size).")
         return np.asarray(array if array.ndim else np.full(shape, array), dtype=np.float64)
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
@@ -127,10 +118,8 @@ class EquationMechanism(Mechanism):
                 "was received; return one noise per row."
             )
         if lost := _not_finite(noise):
-            raise InputError(
-                f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows; drop those rows, or "
-                "sample with sample_units, which keeps the noise."
-            )
+            why = f"The inverse of {self.node} is not finite in {lost} of {len(noise)} rows"
+            raise InputError(f"{why}; drop those rows, or sample with sample_units, which keeps the noise.")
         again = self.evaluate(parents, noise)
         labels = isinstance(self.kind, Categories)
         if not ((again == value).all() if labels else _close(again, value, _ROUND_TRIP)):
@@ -227,61 +216,3 @@ def linear_noise(
 
 def _close(one: Array, other: Array, tolerance: float) -> bool:
     return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
-def assemble(
-    graph: Any, equations: dict[str, Any], noise: dict[str, Any], inverses: dict[str, Any], kinds: dict[str, Any]
-) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
-    """Return mechanisms and kinds by node, or say what is missing."""
-    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)").dag()
-    if graph.bidirected:
-        a, b = graph.bidirected[0]
-        raise InputError(
-            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
-            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
-        )
-    for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
-        graph.known(mapping, role)
-    if missing := [node for node in graph.nodes if node not in equations]:
-        raise InputError(
-            f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one); add "
-            f"equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents."
-        )
-    settled: dict[str, Kind] = {}
-    for node in graph.nodes:
-        declared, equation = kinds.get(node), equations[node]
-        if declared is not None and not isinstance(declared, Kind):
-            raise InputTypeError(
-                f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}; pass one."
-            )
-        brought = equation.kind if isinstance(equation, GumbelMax) else None
-        if brought is not None and isinstance(declared, Categories) and declared != brought:
-            raise InputError(
-                f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation; drop the "
-                "entry in kinds."
-            )
-        settled[node] = brought or declared or Scalar()
-    mechanisms = {
-        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)
-        for node, kind in settled.items()
-    }
-    return mechanisms, settled
-
-
-def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
-    if isinstance(equation, Mechanism):
-        if noise is not None or inverse is not None:
-            raise InputError(
-                f"{node} is a {type(equation).__name__}, which brings its own noise; drop its noise and inverse."
-            )
-        return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
-    if not callable(equation):
-        raise InputTypeError(
-            f"The equation of {node} must be a function of (p, u), got {equation!r}; pass for example lambda p, u: u."
-        )
-    if noise is None:
-        raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
-    if inverse is not None and not callable(inverse):
-        raise InputTypeError(f"The inverse of {node} must be a function of (p, value), got {inverse!r}; pass one.")
-    inverse = equation.inverse if isinstance(equation, Additive) and inverse is None else inverse
-    return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)

@@ -88,7 +88,7 @@ def choose(
 ) -> MechanismChoice:
     """Fit candidates to some rows, score them on others, and choose; the default ones if there are no recipes.
 
-    Of those that are about as good as the best, the first whose noise passes the test; the first of all if none does.
+    The first whose noise passes the test is taken among those about as good as the best; the very first if none does.
     """
     candidates = _candidates(recipes, train, held_out, generator)
     best = min(candidates, key=lambda candidate: candidate.losses.mean())

@@ -100,10 +100,8 @@ class EstimatedModel(StructuralCausalModel):
         for node in [node for node in nodes if node in tied]:
             variants = self.variants(node)
             if tied[node] not in variants:
-                raise InputError(
-                    f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept; fit the model anew "
-                    "with fit_scm."
-                )
+                why = f"The mechanism of {node} that fits as well, '{tied[node]}', was not kept"
+                raise InputError(f"{why}; fit the model anew with fit_scm.")
             models.append(variants[tied[node]])
         return tuple(models)
 
@@ -140,7 +138,7 @@ class EstimatedModel(StructuralCausalModel):
 def write_parts(parts: Mapping[str, Any], path: Path) -> None:
     """Write named parts of a model to one file, whole or not at all."""
     arrays: dict[str, Array] = {}
-    content = {name: _written(part, arrays, name) for name, part in parts.items()}
+    content = {name: _as_json(part, arrays, name) for name, part in parts.items()}
     header = {_HEADER: json.dumps(content, allow_nan=False), "format": _FORMAT}
     with whole_file(path) as stream:
         stream.write(save_arrays(arrays, metadata=header))
@@ -162,7 +160,7 @@ def read_parts(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: {error!r}; write it anew with save.") from error
 
 
-def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
+def _as_json(value: Any, arrays: dict[str, Array], node: str) -> Any:
     """Return a value as JSON, its arrays by their place among ``arrays``."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -174,28 +172,26 @@ def _written(value: Any, arrays: dict[str, Array], node: str) -> Any:
         levels = list(dict.fromkeys(value.tolist()))
         code_of = {level: code for code, level in enumerate(levels)}
         codes = np.array([code_of[label] for label in value], dtype=np.int64)
-        return {"labels": [_written(level, arrays, node) for level in levels], "codes": _written(codes, arrays, node)}
+        return {"labels": [_as_json(level, arrays, node) for level in levels], "codes": _as_json(codes, arrays, node)}
     if isinstance(value, np.ndarray):
         name = str(len(arrays))
         arrays[name] = np.ascontiguousarray(value)
         return {"array": name}
     if isinstance(value, tuple | list):
-        return {"tuple": [_written(part, arrays, node) for part in value]}
+        return {"tuple": [_as_json(part, arrays, node) for part in value]}
     if isinstance(value, Mapping):
         # A mapping is by node, so what cannot be written is named by its key.
-        return {"mapping": [[key, _written(part, arrays, str(key))] for key, part in value.items()]}
+        return {"mapping": [[key, _as_json(part, arrays, str(key))] for key, part in value.items()]}
     if isinstance(value, nn.Module):
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in value.state_dict().items()}
-        return {"network": {name: _written(array, arrays, node) for name, array in weights.items()}}
+        return {"network": {name: _as_json(array, arrays, node) for name, array in weights.items()}}
     if KEPT.get(type(value).__name__) is type(value) and is_dataclass(value):
         return {
             "class": type(value).__name__,
-            "fields": {field.name: _written(getattr(value, field.name), arrays, node) for field in fields(value)},
+            "fields": {field.name: _as_json(getattr(value, field.name), arrays, node) for field in fields(value)},
         }
-    raise InputError(
-        f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data; leave its mechanism to "
-        "fit_scm, or keep the table and fit again."
-    )
+    why = f"The mechanism of {node} holds a {type(value).__name__}, which cannot be kept as data"
+    raise InputError(f"{why}; leave its mechanism to fit_scm, or keep the table and fit again.")
 
 
 def _read(value: Any, arrays: Mapping[str, Array]) -> Any:
@@ -226,8 +222,6 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     ``model``: after ``dowhy.gcm.fit``; every node is one number. ``n_rows``: how many rows it was fitted to, for the
     report.
 
-    Examples
-    --------
     >>> from ciplearn.scm import from_dowhy
     >>> from_dowhy("not a model of dowhy.gcm")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -235,10 +229,8 @@ def from_dowhy(model: Any, n_rows: int = 0) -> EstimatedModel:
     """
     # dowhy itself is never imported: its interface is read. Parents of a mechanism stand in sorted order.
     if not hasattr(model, "causal_mechanism") or not hasattr(model, "graph"):
-        raise InputTypeError(
-            f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}; fit one "
-            "with dowhy.gcm.fit(model, data)."
-        )
+        why = f"model must be a fitted dowhy.gcm InvertibleStructuralCausalModel, got {type(model).__name__}"
+        raise InputTypeError(f"{why}; fit one with dowhy.gcm.fit(model, data).")
     # dowhy keeps mechanisms as attributes of nodes, which a causal graph has no use for.
     bare = type(model.graph)()
     bare.add_nodes_from(model.graph.nodes)

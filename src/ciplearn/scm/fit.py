@@ -48,8 +48,8 @@ def fit_scm(
     """Estimate one mechanism per node from a table.
 
     For each node several mechanisms are fitted to four fifths of the rows, at most 20 000, and scored on the rest, by
-    the continuous ranked probability score for numbers and by the log probability for labels. Of those within two
-    standard errors of the best the node gets the simplest whose noise passes a test of independence from the parents,
+    the continuous ranked probability score for numbers and by the log probability for labels. The node gets the
+    simplest of those within two standard errors of the best whose noise passes a test of independence from the parents,
     or the simplest of all where none does, fitted again to all rows; for counts, and values that many rows share,
     quantiles come first. The report shows all scores and the nodes whose noise still depends on their parents.
 
@@ -87,10 +87,10 @@ def fit_scm(
     of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)")
     if like is not None and not isinstance(like, EstimatedModel):
         raise InputTypeError(f"like must be a model of fit_scm, got {type(like).__name__}; leave it out.")
-    asked = mapping_of(mechanisms, "mechanisms")
-    plan = plan_latents(graph, asked)
+    named = mapping_of(mechanisms, "mechanisms")
+    plan = plan_latents(graph, named)
     rows = _Table(table, plan)
-    observed, latent = _recipes(plan, asked)
+    observed, latent = _recipes(plan, named)
     memory: Memory = {} if like is None else like.memory
     seed = like.seed if like is not None and random_state is None else as_seed(random_state)
     estimates: dict[str, NodeEstimate] = {}
@@ -98,7 +98,7 @@ def fit_scm(
         parents = plan.graph.parents(node)
         key = (node, parents, repr(recipes), seed, rows.digest((node, *parents)))
         if key not in memory:
-            sample, generator = rows.samples([node])[node], np.random.default_rng(_words(seed, node, *parents))
+            sample, generator = rows.samples([node])[node], np.random.default_rng(_seeds(seed, node, *parents))
             memory[key] = {node: estimate_node(sample, recipes, generator) if parents else estimate_root(sample)}
         estimates |= memory[key]
     for node, children in plan.learned.items():
@@ -106,7 +106,7 @@ def fit_scm(
         columns = sorted({name for child, parents in families for name in (child, *parents)} - {node})
         group = (node, families, repr(latent[node]), seed, rows.digest(columns))
         if group not in memory:
-            generator = np.random.default_rng(_words(seed, node, repr(families)))
+            generator = np.random.default_rng(_seeds(seed, node, repr(families)))
             memory[group] = estimate_latent(node, rows.samples(children), latent[node], generator)
         estimates |= memory[group]
     fits = tuple(fit for node in plan.graph.observed if (fit := estimates[node].fit) is not None)
@@ -122,7 +122,7 @@ def fit_scm(
     )
 
 
-def _words(seed: int, *names: str) -> list[int]:
+def _seeds(seed: int, *names: str) -> list[int]:
     """A seed for numpy that depends on some names, the same on every machine."""
     digest = blake2b("\0".join(names).encode(), digest_size=16).digest()
     return [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
@@ -169,10 +169,8 @@ class _Table:
     def of(self, nodes: Sequence[str]) -> dict[str, Array]:
         rows = np.logical_and.reduce([self.present[node] for node in nodes])
         if rows.sum() < _MIN_ROWS:
-            raise InputError(
-                f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}; at least {_MIN_ROWS} are "
-                "needed, so impute some of the columns."
-            )
+            why = f"Only {int(rows.sum())} of {self.n} rows hold all of {', '.join(nodes)}"
+            raise InputError(f"{why}; at least {_MIN_ROWS} are needed, so impute some of the columns.")
         return {node: self.values[node][rows] for node in nodes}
 
     def notes(self) -> Iterator[str]:
@@ -231,15 +229,14 @@ def _recipes(
     for node in [node for node in plan.graph.observed if node not in decoded or node in asked]:
         given = asked.get(node)
         if node in decoded:
-            raise InputError(
-                f"{node} comes about through its latent parent {decoded[node]}; give the mechanism to {decoded[node]}."
-            )
+            why = f"{node} comes about through its latent parent {decoded[node]}"
+            raise InputError(f"{why}; give the mechanism to {decoded[node]}.")
         if given is not None and not plan.graph.parents(node):
             raise InputError(f"{node} has no parents to be explained by; leave its mechanism out.")
         several = given if isinstance(given, list | tuple) else [given]
         if not several:
             raise InputError(f"The list of mechanisms for {node} is empty; name at least one, or leave {node} out.")
-        recipes[node] = None if given is None else tuple(_recipe(node, one) for one in several)
+        recipes[node] = None if given is None else tuple(_recipe(node, recipe) for recipe in several)
     latents = {node: VariationalLatent() if asked.get(node) is None else asked[node] for node in plan.learned}
     for node, recipe in latents.items():
         if not isinstance(recipe, VariationalLatent):
@@ -304,14 +301,12 @@ def plan_latents(graph: CausalGraph, named: Collection[str]) -> LatentPlan:
         elif children:
             learned[latent] = children
             if shared := [child for child in children if child in learned_by]:
-                raise InputError(
-                    f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}; draw "
-                    "one latent node for both."
-                )
+                why = f"{shared[0]} has two latent parents that need a law, {learned_by[shared[0]]} and {latent}"
+                raise InputError(f"{why}; draw one latent node for both.")
             learned_by |= dict.fromkeys(children, latent)
-    nodes = [node for node in graph.nodes if node not in graph.latent or node in learned]
-    edges = [edge for edge in graph.directed if edge[0] in nodes]
-    return LatentPlan(CausalGraph.from_edges(edges, nodes=nodes, latent=list(learned)), absorbed, learned, together)
+    nodes = tuple(node for node in graph.nodes if node not in graph.latent or node in learned)
+    edges = tuple(edge for edge in graph.directed if edge[0] in nodes)
+    return LatentPlan(CausalGraph(nodes, edges, latent=frozenset(learned)), absorbed, learned, together)
 
 
 def _without_bidirected(graph: CausalGraph, named: Collection[str]) -> tuple[CausalGraph, tuple[tuple[str, ...], ...]]:

@@ -53,10 +53,8 @@ class Kind:
         columns = []
         for name in self.columns(node):
             if not holds_numbers(frame[name]):
-                raise InputTypeError(
-                    f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}; convert it, or declare "
-                    "the node's levels with Categories([...])."
-                )
+                why = f"Column {name!r} must hold numbers, but its dtype is {frame[name].dtype}"
+                raise InputTypeError(f"{why}; convert it, or declare the node's levels with Categories([...]).")
             columns.append(as_numbers(frame[name]).to_numpy())
             _refuse_missing(~np.isfinite(columns[-1]), name)
         return np.stack(columns, axis=1).reshape(len(frame), *self.shape)
@@ -84,10 +82,8 @@ class Kind:
         if array.shape == (n, 1) and not self.shape:
             array = array[:, 0]
         if array.shape not in ((), self.shape, shape):
-            raise InputError(
-                f"{node} takes one value or values of shape {shape}, but shape {array.shape} was received; pass one of "
-                f"these, or declare kinds={{{node!r}: Vector(size)}}."
-            )
+            why = f"{node} takes one value or values of shape {shape}, but shape {array.shape} was received"
+            raise InputError(f"{why}; pass one of these, or declare kinds={{{node!r}: Vector(size)}}.")
         return array if array.shape == shape else np.broadcast_to(array, shape).copy()
 
 
@@ -96,8 +92,6 @@ class Kind:
 class Scalar(Kind):
     """A number; the kind of every node that is not declared.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Scalar
     >>> Scalar().columns("age")
     ('age',)
@@ -109,8 +103,6 @@ class Scalar(Kind):
 class Vector(Kind):
     """Several numbers that belong together, in columns ``node[0]`` to ``node[size-1]``.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Vector
     >>> Vector(3).columns("A")
     ('A[0]', 'A[1]', 'A[2]')
@@ -132,8 +124,6 @@ class Vector(Kind):
 class Categories(Kind):
     """One of a few labels: ``levels`` are all that the node can take, strings or values to compare with ``==``.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Categories
     >>> Categories(["nurse", "cook"]).levels
     ('nurse', 'cook')
@@ -143,9 +133,8 @@ class Categories(Kind):
 
     def __init__(self, levels: Iterable[Any]) -> None:
         if isinstance(levels, str):
-            raise InputTypeError(
-                f"levels must be a list of labels, got the one string {levels!r}; pass for example ['no', 'yes']."
-            )
+            why = f"levels must be a list of labels, got the one string {levels!r}"
+            raise InputTypeError(f"{why}; pass for example ['no', 'yes'].")
         labels = tuple(dict.fromkeys(levels))
         if len(labels) < 2:
             raise InputError(f"A category needs at least 2 levels, got {labels!r}; name every label it can take.")
@@ -200,10 +189,8 @@ class Categories(Kind):
 
 def _refuse_missing(missing: Array, column: str) -> None:  # (n,), boolean
     if missing.any():
-        raise InputError(
-            f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows; drop or impute "
-            "those rows first."
-        )
+        why = f"Column {column!r} holds NaN or infinity in {int(missing.sum())} of {len(missing)} rows"
+        raise InputError(f"{why}; drop or impute those rows first.")
 
 
 def plain(value: Any, kind: Kind) -> Any:
@@ -224,9 +211,8 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     A node may be left out if nothing that is present descends from it, such as the outcome of new rows.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise InputTypeError(
-            f"{role} must be a pandas DataFrame, got {type(frame).__name__}; wrap it with pd.DataFrame(...)."
-        )
+        why = f"{role} must be a pandas DataFrame, got {type(frame).__name__}"
+        raise InputTypeError(f"{why}; wrap it with pd.DataFrame(...).")
     columns_of = {node: kinds[node].columns(node) for node in graph.observed}
     for name in frame.columns[frame.columns.duplicated()]:
         if any(name in columns for columns in columns_of.values()):
@@ -235,13 +221,11 @@ def present_nodes(frame: Any, graph: CausalGraph, kinds: Mapping[str, Kind], rol
     present = tuple(node for node in graph.observed if not missing[node])
     for node, columns in columns_of.items():
         if 0 < len(missing[node]) < len(columns):
-            raise InputError(
-                f"{role} lacks the column {missing[node][0]!r} of the vector {node}; pass all {len(columns)} of them."
-            )
+            why = f"{role} lacks the column {missing[node][0]!r} of the vector {node}"
+            raise InputError(f"{why}; pass all {len(columns)} of them.")
         if missing[node] and (below := sorted(graph.descendants(node) & set(present))):
-            raise InputError(
-                f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends; add it, or make {node} latent."
-            )
+            why = f"{role} lacks the column {columns[0]!r}, on which {below[0]} depends"
+            raise InputError(f"{why}; add it, or make {node} latent.")
     return present
 
 
@@ -251,10 +235,8 @@ def refuse_strangers(frame: pd.DataFrame, graph: CausalGraph, kinds: Mapping[str
     if strangers := [name for name in frame.columns if name not in columns]:
         name = strangers[0]
         hint = "it is latent, so drop it" if name in graph.latent else nearest(str(name), columns, "columns")
-        raise InputError(
-            f"{role} has the column {name!r}, which belongs to no observed node of the model; drop it, or add it "
-            f"to the graph ({hint.rstrip('.')})."
-        )
+        why = f"{role} has the column {name!r}, which belongs to no observed node of the model"
+        raise InputError(f"{why}; drop it, or add it to the graph ({hint.rstrip('.')}).")
 
 
 @dataclass(frozen=True, eq=False)

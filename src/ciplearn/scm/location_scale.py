@@ -54,10 +54,8 @@ class Link:
     def check(self, values: Array, node: str) -> None:
         """Refuse values outside the domain."""
         if not self.allows(values):
-            raise InputError(
-                f"{node} holds {float(np.min(values)):g} to {float(np.max(values)):g}, beyond what {self!r} can take; "
-                "use another link or mechanism for this node."
-            )
+            why = f"{node} holds {float(np.min(values)):g} to {float(np.max(values)):g}, beyond what {self!r} can take"
+            raise InputError(f"{why}; use another link or mechanism for this node.")
 
 
 @kept
@@ -71,8 +69,6 @@ class Identity(Link):
 class Log(Link):
     """h(v) = log(v − low): for numbers above a bound, on which noise acts as a factor.
 
-    Examples
-    --------
     >>> from ciplearn.scm import AdditiveNoise, Log
     >>> AdditiveNoise(link=Log()).label
     'log scale, additive noise'
@@ -95,8 +91,6 @@ class Log(Link):
 class Logit(Link):
     """h(v) = log((v − low) / (high − v)): for numbers between two bounds.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import Logit
     >>> Logit(0, 10).back(np.array([0.0]))
@@ -123,8 +117,6 @@ class AdditiveNoise(MechanismRecipe):
     ``regressor``: of scikit-learn, cloned before it is fitted; by default a smooth ridge regression, linear where there
     is no data. ``link``: h, the identity by default; on a `Log` scale the noise is a factor.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from ciplearn.scm import AdditiveNoise
     >>> AdditiveNoise(LinearRegression()).label  # pass it on: fit_scm(graph, rows, mechanisms={"hours": ...})
@@ -168,8 +160,6 @@ class LocationScale(MechanismRecipe):
     Each number of a vector has a scale of its own, and the residuals of a row stay together. ``link``: h; the identity
     by default.
 
-    Examples
-    --------
     >>> from ciplearn.scm import LocationScale, Log
     >>> LocationScale(Log()).label
     'log scale, location-scale noise'

@@ -25,8 +25,6 @@ class Mechanism(ABC):
 
     Noise is an array whose first axis is rows; what a row holds is the mechanism's own affair.
 
-    Examples
-    --------
     >>> from ciplearn.scm import GumbelMax, Mechanism
     >>> isinstance(GumbelMax(["f", "m"], [0.5, 0.5]), Mechanism)
     True
@@ -212,8 +210,6 @@ class MechanismRecipe(ABC):
 def cloned(estimator: Any, role: str, method: str, example: str) -> Any:
     """Return a fresh copy of a user's scikit-learn estimator, or refuse it."""
     if not (hasattr(estimator, "fit") and hasattr(estimator, method)):
-        raise InputTypeError(
-            f"{role} must have fit and {method}, got {type(estimator).__name__}; pass a scikit-learn {role} such as "
-            f"{example}()."
-        )
+        why = f"{role} must have fit and {method}, got {type(estimator).__name__}"
+        raise InputTypeError(f"{why}; pass a scikit-learn {role} such as {example}().")
     return clone(estimator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,20 @@ from ciplearn._core.arguments import mapping_of, of_kind, whole
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import RandomState, as_generator
 from ciplearn.causal import CausalGraph
-from ciplearn.scm.equation import assemble
-from ciplearn.scm.kinds import Array, Kind, Units, plain, present_nodes, read_nodes, refuse_strangers
+from ciplearn.scm.equation import Additive, EquationMechanism
+from ciplearn.scm.kinds import (
+    Array,
+    Categories,
+    Kind,
+    Scalar,
+    Units,
+    plain,
+    present_nodes,
+    read_nodes,
+    refuse_strangers,
+)
 from ciplearn.scm.mechanism import Mechanism, Parents
+from ciplearn.scm.multinomial import GumbelMax
 from ciplearn.scm.noise import as_law, draw_hidden, is_distribution
 from ciplearn.scm.report import Finding
 
@@ -75,8 +86,8 @@ class StructuralCausalModel:
         kinds: Mapping[str, Kind] | None = None,
     ) -> None:
         self.graph = graph
-        given = {"equations": equations, "noise": noise, "inverses": inverses, "kinds": kinds}
-        self.mechanisms, self.kinds = assemble(graph, **{name: mapping_of(part, name) for name, part in given.items()})
+        parts = {"equations": equations, "noise": noise, "inverses": inverses, "kinds": kinds}
+        self.mechanisms, self.kinds = _assembled(graph, **{name: mapping_of(one, name) for name, one in parts.items()})
         self.actions: dict[str, Action] = {}
         self._order = graph.topological_order()
         self._parents = {node: graph.parents(node) for node in graph.nodes}
@@ -124,7 +135,7 @@ class StructuralCausalModel:
         n_candidates : int
             How many candidates to weigh per row where a latent parent has to be inferred.
         random_state : int, Generator, RandomState or None
-            Of those draws, and of actions that draw; noise that the row determines is the same under every seed. Each
+            For those draws, and for actions that draw; noise that the row determines is the same under every seed. Each
             row of a table draws a noise of its own. Units were drawn once, by `abduct`, so ``units =
             scm.abduct(rows); scm.counterfactual(units.take(numbers), {"A": values})`` is one person under many values
             of A, and faster.
@@ -156,20 +167,20 @@ class StructuralCausalModel:
         present = present_nodes(rows, self.graph, self.kinds, "rows")
         refuse_strangers(rows, self.graph, self.kinds, "rows")
         observed = read_nodes(rows, self.kinds, present)
-        asked = (set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)) - set(self.actions)
+        wanted = (set(present) if nodes is None else set(self.graph.known(nodes)) & set(present)) - set(self.actions)
         if not len(rows):
-            nothing = {node: self.mechanisms[node].draw(0, as_generator(random_state)) for node in asked}
+            nothing = {node: self.mechanisms[node].draw(0, as_generator(random_state)) for node in wanted}
             return Units(observed, nothing, rows.index, n_draws)
         generator = as_generator(random_state)
         values = {node: np.repeat(array, n_draws, axis=0) if n_draws > 1 else array for node, array in observed.items()}
         noise: dict[str, Array] = {}
         exact, effective = True, None
-        if any(parent not in observed for node in asked for parent in self._parents[node]):
+        if any(parent not in observed for node in wanted for parent in self._parents[node]):
             hidden = draw_hidden(self.graph, self.mechanisms, observed, n_draws, n_candidates, generator)
             values |= hidden.values
             noise |= hidden.noise
             exact, effective = False, hidden.effective
-        for node in [node for node in self._order if node in asked and node not in noise]:
+        for node in [node for node in self._order if node in wanted and node not in noise]:
             mechanism, recovered = self.mechanisms[node], None
             if all(parent in observed for parent in self._parents[node]):
                 recovered = mechanism.recover(self._parent_values(node, observed), observed[node])
@@ -188,9 +199,8 @@ class StructuralCausalModel:
         p["A"] + 1`` is a shift; a function ``lambda p, generator: ...``; or a frozen scipy distribution.
         """
         if not isinstance(interventions, Mapping):
-            raise InputTypeError(
-                f"interventions must map nodes to values, got {type(interventions).__name__}; pass {{'A': 1.0}}, say."
-            )
+            why = f"interventions must map nodes to values, got {type(interventions).__name__}"
+            raise InputTypeError(f"{why}; pass {{'A': 1.0}}, say.")
         world = copy.copy(self)
         nodes = self.graph.known(interventions, "interventions")
         world.actions = self.actions | {node: Action(node, self.kinds[node], interventions[node]) for node in nodes}
@@ -214,10 +224,8 @@ class StructuralCausalModel:
                 if node in units.noise:
                     natural = self.mechanisms[node].evaluate(parents, units.noise[node])
                 elif natural is not None:
-                    raise InputError(
-                        f"These units lack the noise of {node}, which this action changes; abduct with nodes=None, or "
-                        f"name {node} among them."
-                    )
+                    why = f"These units lack the noise of {node}, which this action changes"
+                    raise InputError(f"{why}; abduct with nodes=None, or name {node} among them.")
             if action is not None:
                 # Units that were sampled have no labels of their own, by which values could be matched.
                 index = units.index if units.values else None
@@ -259,6 +267,57 @@ class StructuralCausalModel:
         what = "estimated, model-based" if self.model_based else "known equations"
         done = f", do({', '.join(self.actions)})" if self.actions else ""
         return f"{type(self).__name__}({len(self.graph.nodes)} nodes, {what}{done})"
+
+
+def _assembled(
+    graph: Any, equations: dict[str, Any], noise: dict[str, Any], inverses: dict[str, Any], kinds: dict[str, Any]
+) -> tuple[dict[str, Mechanism], dict[str, Kind]]:
+    """Return mechanisms and kinds by node, or say what is missing."""
+    of_kind(graph, CausalGraph, "graph", "build one with CausalGraph.from_edges(...)").dag()
+    if graph.bidirected:
+        a, b = graph.bidirected[0]
+        raise InputError(
+            f"{a} ↔ {b} is a shared cause without an equation; draw it as a latent node, for example "
+            f"from_edges('U -> {a}, U -> {b}', latent=['U']), and give U an equation and noise."
+        )
+    for role, mapping in (("equations", equations), ("noise", noise), ("inverses", inverses), ("kinds", kinds)):
+        graph.known(mapping, role)
+    if missing := [node for node in graph.nodes if node not in equations]:
+        why = f"{missing[0]} has no equation ({len(missing)} of {len(graph.nodes)} nodes lack one)"
+        raise InputError(f"{why}; add equations={{{missing[0]!r}: lambda p, u: ...}}, also for nodes without parents.")
+    settled: dict[str, Kind] = {}
+    for node in graph.nodes:
+        declared, equation = kinds.get(node), equations[node]
+        if declared is not None and not isinstance(declared, Kind):
+            why = f"The kind of {node} must be Scalar(), Vector(size) or Categories(levels), got {declared!r}"
+            raise InputTypeError(f"{why}; pass one.")
+        brought = equation.kind if isinstance(equation, GumbelMax) else None
+        if brought is not None and isinstance(declared, Categories) and declared != brought:
+            why = f"{node} has levels {declared.levels!r} in kinds but {brought.levels!r} in its equation"
+            raise InputError(f"{why}; drop the entry in kinds.")
+        settled[node] = brought or declared or Scalar()
+    mechanisms = {
+        node: _mechanism(node, equations[node], noise.get(node), inverses.get(node), kind)
+        for node, kind in settled.items()
+    }
+    return mechanisms, settled
+
+
+def _mechanism(node: str, equation: Any, noise: Any, inverse: Any, kind: Kind) -> Mechanism:
+    if isinstance(equation, Mechanism):
+        if noise is not None or inverse is not None:
+            why = f"{node} is a {type(equation).__name__}, which brings its own noise"
+            raise InputError(f"{why}; drop its noise and inverse.")
+        return replace(equation, node=node) if isinstance(equation, GumbelMax) else equation
+    if not callable(equation):
+        why = f"The equation of {node} must be a function of (p, u), got {equation!r}"
+        raise InputTypeError(f"{why}; pass for example lambda p, u: u.")
+    if noise is None:
+        raise InputError(f"{node} has no noise law; add noise={{{node!r}: scipy.stats.norm(0, 1)}}, or 0 for none.")
+    if inverse is not None and not callable(inverse):
+        raise InputTypeError(f"The inverse of {node} must be a function of (p, value), got {inverse!r}; pass one.")
+    inverse = equation.inverse if isinstance(equation, Additive) and inverse is None else inverse
+    return EquationMechanism(node, equation, as_law(noise, node, kind), inverse, kind)
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,6 @@ class GumbelMax(Mechanism):
     ``probabilities``: a function of the parents by name that returns p, shape (n, K); for a node without parents also a
     plain list.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from ciplearn.scm import GumbelMax
     >>> job = GumbelMax(["cook", "nurse"], [0.25, 0.75])
@@ -118,8 +116,6 @@ class Multinomial(MechanismRecipe):
     regression on standardised parents. ``smooth``: whether log p̂ of the default bends where the data do, instead of
     being linear in the parents.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Multinomial
     >>> Multinomial(smooth=True).label
     'multinomial, smooth logistic'
@@ -138,10 +134,8 @@ class Multinomial(MechanismRecipe):
     def fit(self, sample: NodeSample, generator: Generator, like: Any = None) -> GumbelMax:
         """Fit the classifier; levels that these rows lack get a vanishing probability."""
         if not isinstance(sample.kind, Categories):
-            raise InputError(
-                f"{sample.node} holds numbers, which a multinomial cannot make; convert the column to category dtype, "
-                "or use AdditiveNoise for this node."
-            )
+            why = f"{sample.node} holds numbers, which a multinomial cannot make"
+            raise InputError(f"{why}; convert the column to category dtype, or use AdditiveNoise for this node.")
         codes = sample.kind.codes(sample.target, sample.node)
         probabilities: Any
         if len(np.unique(codes)) == 1:

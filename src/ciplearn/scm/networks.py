@@ -92,10 +92,8 @@ def train(
             loss.backward()
             optimiser.step()
         if not torch.isfinite(loss):
-            raise NumericalError(
-                f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}; lower the learning rate "
-                f"below {training.learning_rate:g}."
-            )
+            why = f"Training diverged: the loss is {float(loss):.3g} after epoch {epoch + 1}"
+            raise NumericalError(f"{why}; lower the learning rate below {training.learning_rate:g}.")
         if held_out is not None:
             with torch.no_grad():
                 left = float(loss_of(networks, held_out, torch.Generator().manual_seed(seed)))
@@ -155,8 +153,6 @@ class MonotoneFlow(MechanismRecipe):
     ``transforms``, ``bins``, ``hidden``: layers of the flow, pieces of each spline, width of the two layers that read
     the parents. The others are those of Adam.
 
-    Examples
-    --------
     >>> from ciplearn.scm import MonotoneFlow
     >>> MonotoneFlow().label  # pass it on: fit_scm(graph, rows, mechanisms={"L": MonotoneFlow()})
     'monotone flow'

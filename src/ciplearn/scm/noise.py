@@ -193,10 +193,8 @@ def draw_hidden(
         noise, repeated = {}, {node: np.repeat(array, draws, axis=0) for node, array in observed.items()}
         for node, mechanism in learned.items():
             if lacking := [name for name in mechanism.evidence if name not in observed]:
-                raise InputError(
-                    f"The encoder of {node} reads {lacking[0]!r}, which the rows lack; pass all of "
-                    f"{', '.join(mechanism.evidence)}."
-                )
+                why = f"The encoder of {node} reads {lacking[0]!r}, which the rows lack"
+                raise InputError(f"{why}; pass all of {', '.join(mechanism.evidence)}.")
             noise[node] = mechanism.infer(repeated, generator)
         return HiddenDraws({node: learned[node].evaluate({}, noise[node]) for node in learned}, noise, None)
     size, pieces = max(1, _CHUNK // candidates), []

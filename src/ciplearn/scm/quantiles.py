@@ -41,8 +41,6 @@ class SimultaneousQuantiles(MechanismRecipe):
 
     ``base``: what is taken out first; without it F₀ is the law of V itself, which suits counts and values that repeat.
 
-    Examples
-    --------
     >>> from ciplearn.scm import LocationScale, SimultaneousQuantiles
     >>> SimultaneousQuantiles(LocationScale()).label
     'quantiles around location-scale noise'

@@ -45,8 +45,6 @@ _COMMONEST, _FLOOR = 6, 0.01
 class Finding(NamedTuple):
     """A node, and a sentence about it.
 
-    Examples
-    --------
     >>> from ciplearn.scm import Finding
     >>> Finding("L", "The noise of L still depends on A.").node
     'L'
@@ -99,8 +97,6 @@ class FitReport:
 
     ``notes``: what was decided about latent nodes, shared causes and missing values.
 
-    Examples
-    --------
     >>> from ciplearn import datasets, fit_scm
     >>> world = datasets.applicants()
     >>> [fit.node for fit in fit_scm(world.graph, world.sample(400, random_state=0)).report.nodes]

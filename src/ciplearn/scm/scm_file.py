@@ -151,9 +151,8 @@ def _parsed(text: Any, where: str) -> ast.expr:
 def _number(tree: ast.expr, where: str) -> float:
     function, used = _compiled(tree, where)
     if set(used) - {"pi"} or _is_text(tree):
-        raise InputError(
-            f"{where} must have numbers only, got {_short(ast.unparse(tree))}; write for example 'normal(0, 1)'."
-        )
+        why = f"{where} must have numbers only, got {_short(ast.unparse(tree))}"
+        raise InputError(f"{why}; write for example 'normal(0, 1)'.")
     return float(ParsedFormula(ast.unparse(tree), function, where)({}))
 
 
@@ -186,26 +185,20 @@ def _compiled(tree: ast.expr, where: str) -> tuple[_Function, list[str]]:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             function = getattr(np, name)
             if len(arguments) != _FUNCTIONS[name]:
-                raise InputError(
-                    f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}; "
-                    f"{name} takes {_FUNCTIONS[name]}."
-                )
+                why = f"{where} calls {name} with {len(arguments)} arguments, got {_short(ast.unparse(tree))}"
+                raise InputError(f"{why}; {name} takes {_FUNCTIONS[name]}.")
             parts = arguments if name == "where" else _numeric(arguments, tree, where)
         case _:
-            raise InputError(
-                f"{where} holds {_short(ast.unparse(tree))}, which formulas do not have; use numbers, names, "
-                f"+ - * / ** %, comparisons and {', '.join(_FUNCTIONS)}."
-            )
+            why = f"{where} holds {_short(ast.unparse(tree))}, which formulas do not have"
+            raise InputError(f"{why}; use numbers, names, + - * / ** %, comparisons and {', '.join(_FUNCTIONS)}.")
     inner = [_compiled(part, where) for part in parts]
     return lambda values: function(*(part(values) for part, _ in inner)), [name for _, used in inner for name in used]
 
 
 def _numeric(parts: list[ast.expr], around: ast.expr, where: str) -> list[ast.expr]:
     if any(map(_is_text, parts)):
-        raise InputError(
-            f"{where} computes with text, got {_short(ast.unparse(around))}; text can be compared with == and !=, and "
-            "be a result of where."
-        )
+        why = f"{where} computes with text, got {_short(ast.unparse(around))}"
+        raise InputError(f"{why}; text can be compared with == and !=, and be a result of where.")
     return parts
 
 
@@ -231,9 +224,8 @@ def read_scm(path: Path, graph: CausalGraph, *, run_code: bool) -> StructuralCau
     if path.suffix.lower() != ".py":
         return _from_formulas(path, graph)
     if not run_code:
-        raise InputError(
-            f"{path} is Python, and reading it would run it; pass --run-code if you trust it, or write YAML."
-        )
+        why = f"{path} is Python, and reading it would run it"
+        raise InputError(f"{why}; pass --run-code if you trust it, or write YAML.")
     try:
         names = runpy.run_path(str(path))
     except CiplearnError:

@@ -40,8 +40,6 @@ class VariationalLatent:
     ``size``: numbers in H. ``hidden``: width of the one tanh layer in the encoder and in each decoder. The others are
     those of Adam; training ends before ``epochs`` once it no longer helps rows that are held out.
 
-    Examples
-    --------
     >>> from ciplearn.scm import VariationalLatent
     >>> VariationalLatent().label
     'variational latent, 10 numbers'

@@ -118,9 +118,8 @@ def arrow_cells(
     from pyarrow.compute import if_else, min_max
 
     if types.is_nested(array.type):
-        raise InputError(
-            f"Column {name!r} of {where} holds {array.type}, not one value per row; spread it over several columns."
-        )
+        why = f"Column {name!r} of {where} holds {array.type}, not one value per row"
+        raise InputError(f"{why}; spread it over several columns.")
     if name not in labels and is_numeric(array.type):
         # As objects beside gaps where floats would lose digits.
         exact = types.is_integer(array.type) and array.null_count and array.type.bit_width == 64
@@ -128,9 +127,8 @@ def arrow_cells(
         large = any(value is not None and abs(value) > LARGEST_WHOLE for value in ends)
         return array.to_pandas(integer_object_nulls=large)
     if name not in labels and (types.is_duration(array.type) or types.is_time(array.type)):
-        raise InputError(
-            f"Column {name!r} of {where} holds dates or times ({array.type}); convert them to numbers, say of days."
-        )
+        why = f"Column {name!r} of {where} holds dates or times ({array.type})"
+        raise InputError(f"{why}; convert them to numbers, say of days.")
     held = array.dictionary if types.is_dictionary(array.type) else array
     # As Python writes booleans, and with it frames and CSV files.
     text = (if_else(held, "True", "False") if types.is_boolean(held.type) else held.cast(string())).to_pandas()
@@ -164,8 +162,8 @@ def reading(path: Path) -> Iterator[None]:
         if path.is_file():
             with path.open("rb") as stream:
                 first = stream.read(4)
-        known = (what for beginning, what in _BEGINNINGS.items() if first.startswith(beginning))
-        what = next(known, "not UTF-8 text; save the table as UTF-8 or Parquet")
+        kinds = (kind for beginning, kind in _BEGINNINGS.items() if first.startswith(beginning))
+        what = next(kinds, "not UTF-8 text; save the table as UTF-8 or Parquet")
         raise InputError(f"{path} is {what}.") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path} is no regular table: {_in_plain_words(str(error))}; correct that line.") from error

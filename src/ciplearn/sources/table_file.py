@@ -145,9 +145,9 @@ class TableFile:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Refuse a table that is written to by others while it is read."""
-        before = self._written()
+        before = self._state()
         yield
-        if self._written() != before:
+        if self._state() != before:
             raise InputError(f"{self.path} was changed while it was read; wait until it is written, and run again.")
 
     def digest(self) -> str:
@@ -159,7 +159,7 @@ class TableFile:
         """Return the bytes of the content."""
         return os.fstat(self.kept.fileno()).st_size if self.kept is not None else self.path.stat().st_size
 
-    def _written(self) -> tuple[int, ...]:
+    def _state(self) -> tuple[int, ...]:
         """Return what changes when others write to the file, or replace it."""
         if self.kept is not None:
             return ()
@@ -185,10 +185,8 @@ class OpenTable(ABC):
         counts = Counter(self.names)
         for name in columns:
             if not counts[name]:
-                raise InputError(
-                    f"{self.file.path} lacks the column {name!r}, which the model was trained with; add it, or "
-                    f"rename one of {shortened(self.names)}."
-                )
+                why = f"{self.file.path} lacks the column {name!r}, which the model was trained with"
+                raise InputError(f"{why}; add it, or rename one of {shortened(self.names)}.")
             if counts[name] > 1:
                 raise InputError(f"{self.file.path} has several columns named {name!r}; rename all but one of them.")
 
@@ -268,7 +266,7 @@ class _TextTable(OpenTable):
         while file.columns is None and row == [""]:
             # Blank lines above the name of a single column.
             row = self._row()
-        cells = [cell or f"unnamed {place}" for place, cell in enumerate(row, start=1)]
+        cells = [cell or f"unnamed {number}" for number, cell in enumerate(row, start=1)]
         if file.columns is None:
             self._first = None
             if len(cells) == 1 and file.separator is None and any(mark in cells[0] for mark in ";\t|"):

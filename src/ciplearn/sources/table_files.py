@@ -35,8 +35,6 @@ class Part(ABC):
 
     ``where``: what people call it, the name of a file. ``n_rows``: None where that is known after reading only.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ciplearn.sources import open_source
@@ -57,8 +55,6 @@ class Part(ABC):
 class Source(ABC):
     """A table in parts; people call it what ``shown`` says.
 
-    Examples
-    --------
     >>> import pyarrow.dataset
     >>> from ciplearn.sources import open_source
     >>> source = open_source(pyarrow.dataset.dataset(pyarrow.table({"a": [1.0, 2.0]})))
@@ -91,8 +87,6 @@ class Source(ABC):
 class TableFiles(Source):
     r"""Files that match a pattern, or that a folder holds.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ciplearn.sources import TableFiles
@@ -147,9 +141,8 @@ class TableFiles(Source):
             for name in kinds.keys() & numeric.keys():
                 if numeric[name] != kinds[name]:
                     here, there = ("numbers" if numbers else "text" for numbers in (numeric[name], kinds[name]))
-                    raise InputError(
-                        f"Column {name!r} holds {here} in {file.path} and {there} in {first}; write one kind in all."
-                    )
+                    why = f"Column {name!r} holds {here} in {file.path} and {there} in {first}"
+                    raise InputError(f"{why}; write one kind in all.")
             for chosen, n_rows in groups:
                 parts.append(FilePart(str(file.path), n_rows, replace(file, row_groups=chosen), str(first)))
         return parts
@@ -230,17 +223,14 @@ class FilePart(Part):
             for name in columns:
                 if name not in opened.names:
                     needed = "is needed" if self.like == self.where else f"{self.like} has"
-                    raise InputError(
-                        f"{self.where} lacks the column {name!r}, which {needed}; it has {shortened(opened.names)}."
-                    )
+                    why = f"{self.where} lacks the column {name!r}, which {needed}"
+                    raise InputError(f"{why}; it has {shortened(opened.names)}.")
             yield from opened.chunks(rows, columns)
 
 
 def as_source(table: Any) -> Source | None:
     """Return a path, a pattern, a pyarrow dataset or a Ray dataset as a source; None for anything else.
 
-    Examples
-    --------
     >>> from ciplearn.sources import as_source
     >>> as_source([[1.0, 2.0]]) is None
     True
@@ -261,8 +251,6 @@ def as_source(table: Any) -> Source | None:
 def open_source(table: Any) -> Source:
     """Return the same, and refuse anything else.
 
-    Examples
-    --------
     >>> from ciplearn.sources import open_source
     >>> open_source(3)
     Traceback (most recent call last):
@@ -271,10 +259,8 @@ def open_source(table: Any) -> Source:
     """  # noqa: E501
     if (source := as_source(table)) is not None:
         return source
-    raise InputTypeError(
-        f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}; "
-        "pass for example 'rows/*.parquet'."
-    )
+    why = f"A table that streams is a path, a pattern, a pyarrow dataset or a Ray dataset, got {type(table).__name__}"
+    raise InputTypeError(f"{why}; pass for example 'rows/*.parquet'.")
 
 
 class _Dataset(Source):
@@ -319,7 +305,7 @@ class _RayDataset(_Dataset):
         return tuple(self.dataset.schema().names)
 
     def parts(self) -> Sequence[Part]:
-        return [_RayBlock(f"block {place}", n_rows, block) for place, (n_rows, block) in enumerate(self._blocks)]
+        return [_RayBlock(f"block {number}", n_rows, block) for number, (n_rows, block) in enumerate(self._blocks)]
 
 
 @dataclass(frozen=True)

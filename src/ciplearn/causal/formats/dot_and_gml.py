@@ -160,10 +160,8 @@ def read_networkx(graph: networkx.Graph) -> GraphParts:
     if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
         raise GraphError(f"A networkx graph is expected, but {type(graph).__name__} was received; pass a DiGraph.")
     if not graph.is_directed():
-        raise GraphError(
-            "An undirected networkx graph does not say which node causes which; pass a DiGraph, with kind='undirected' "
-            "on the edges whose direction is not known."
-        )
+        why = "An undirected networkx graph does not say which node causes which"
+        raise GraphError(f"{why}; pass a DiGraph, with kind='undirected' on the edges whose direction is not known.")
     parts = GraphParts()
     for node, marks in graph.nodes(data=True):
         name = checked_name(node)

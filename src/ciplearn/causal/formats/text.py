@@ -371,9 +371,8 @@ def write_tiers(graph: DrawnGraph) -> str:
     """Write tiers, as in ``"sex, age | job"``, and then the rest; `GraphError` if the arrows are not those of tiers."""
     tiers = tiers_of(graph.directed)
     if not tiers:
-        raise GraphError(
-            "The arrows of this graph are not those of tiers, each acting on all later ones; use to_edges."
-        )
+        why = "The arrows of this graph are not those of tiers, each acting on all later ones"
+        raise GraphError(f"{why}; use to_edges.")
     line = " | ".join(", ".join(map(quoted, tier)) for tier in tiers)
     return "; ".join([line, *_statements(replace(graph, directed=()), {name for tier in tiers for name in tier})])
 

@@ -1,11 +1,14 @@
-"""What a kernel is, those that are not made of others, and the distances between rows that two of them read."""
+"""What a kernel is, those that there are, products and sums of them, and the distances between rows that they read."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import reduce
+from operator import add, mul
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -14,14 +17,10 @@ from ciplearn._core.arguments import check_flags, non_negative, positive, severa
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.tensors import as_rows
 
-# Multiples of the median that compete when the length scale is chosen by leave-one-out error.
-LENGTHSCALE_GRID = (0.125, 0.25, 0.5, 1.0, 2.0)
-
-# Up to this many columns, differences are taken column by column: exact, and as fast as a matrix product.
-_DIRECT_COLUMNS = 4
-
-# The median needs a few hundred rows to be stable; all pairs of more would cost more than they tell.
-MEDIAN_ROWS = 512
+LENGTHSCALE_GRID = (0.125, 0.25, 0.5, 1.0, 2.0)  # multiples of the median that compete by leave-one-out error
+MEDIAN_ROWS = 512  # a median needs a few hundred rows to be stable; all pairs of more would cost more than they tell
+_DIRECT_COLUMNS = 4  # up to so many, differences are taken column by column: exact, and as fast as a matrix product
+_MISMATCH = 0.5  # of several columns of labels: hardly two rows agree in all, rows that differ in one are half alike
 
 
 class Kernel(ABC):
@@ -30,8 +29,6 @@ class Kernel(ABC):
     A kernel is *open* while one of its length scales is ``"median"``; `resolve` returns the same kernel with that scale
     read off some rows. Kernels never change: they can be shared, compared and printed.
 
-    Examples
-    --------
     >>> from ciplearn import Gaussian
     >>> Gaussian(1.0).is_open, Gaussian("median").is_open
     (False, True)
@@ -55,9 +52,8 @@ class Kernel(ABC):
         x = as_rows(x, "x", integers=self.takes_codes)
         z = x if z is None else as_rows(z, "z", integers=self.takes_codes)
         if x.shape[1] != z.shape[1]:
-            raise InputError(
-                f"x and z must have the same columns, got {x.shape[1]} and {z.shape[1]}; pass the same variables."
-            )
+            why = f"x and z must have the same columns, got {x.shape[1]} and {z.shape[1]}"
+            raise InputError(f"{why}; pass the same variables.")
         return self.resolve(x).gram(x, z)
 
     @property
@@ -98,9 +94,8 @@ class Kernel(ABC):
         if self.columns is None:
             return x
         if max(self.columns) >= x.shape[-1]:
-            raise InputError(
-                f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]}; number columns from 0."
-            )
+            why = f"{self} reads column {max(self.columns)}, but the variable has {x.shape[-1]}"
+            raise InputError(f"{why}; number columns from 0.")
         # Not by a list of places: that is copied to a CUDA device, which a recorded step must not do.
         return torch.stack([x[..., column] for column in self.columns], dim=-1)
 
@@ -161,17 +156,10 @@ class StationaryKernel(Kernel, ABC):
 class Gaussian(StationaryKernel):
     """k(x, z) = exp(−d² / (2 ℓ²)) with d² the mean over columns of (x_c − z_c)².
 
-    Parameters
-    ----------
-    lengthscale : float or "median"
-        ℓ; ``"median"`` reads the median distance between rows off the data.
-    average : bool
-        Average squared differences over columns, so that ℓ means the same for any number of them; ``False`` sums.
-    columns : sequence of int, optional
-        The columns of the variable that this kernel reads; all of them by default.
+    ``lengthscale``: ℓ, a number; ``"median"`` reads the median distance between rows off the data. ``average``: average
+    squared differences over columns, so that ℓ means the same for any number of them; ``False`` sums. ``columns``:
+    numbers of the columns of the variable that this kernel reads; all of them by default.
 
-    Examples
-    --------
     >>> from ciplearn import Gaussian
     >>> Gaussian(1.0)([0.0, 1.0])
     tensor([[1.0000, 0.6065],
@@ -195,12 +183,8 @@ class Gaussian(StationaryKernel):
 
 @dataclass(frozen=True)
 class Laplace(StationaryKernel):
-    """k(x, z) = exp(−d / ℓ) with d the mean over columns of ``|x_c − z_c|``.
+    """k(x, z) = exp(−d / ℓ) with d the mean over columns of ``|x_c − z_c|``. Parameters: see `Gaussian`.
 
-    Parameters: see `Gaussian`.
-
-    Examples
-    --------
     >>> from ciplearn import Laplace
     >>> Laplace(1.0)([0.0, 1.0])
     tensor([[1.0000, 0.3679],
@@ -224,8 +208,6 @@ class Linear(Kernel):
     As the kernel of a prediction it sees dependence of the conditional *mean* only: enough for the variance of
     counterfactuals of a point predictor, blind to the rest of the distribution. Parameters: see `Gaussian`.
 
-    Examples
-    --------
     >>> from ciplearn import Linear
     >>> Linear()([1.0, 2.0])
     tensor([[1., 2.],
@@ -256,8 +238,6 @@ class Categorical(Kernel):
 
     ``mismatch``: ρ, the similarity of two different levels, 0 ≤ ρ < 1. ``columns``: see `Gaussian`.
 
-    Examples
-    --------
     >>> from ciplearn import Categorical
     >>> Categorical()([0, 1, 0])
     tensor([[1., 0., 1.],
@@ -285,6 +265,90 @@ class Categorical(Kernel):
     def diagonal(self, x: Tensor) -> Tensor:
         """A row agrees with itself."""
         return torch.ones(x.shape[0], dtype=real_dtype(x), device=x.device)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class CombinedKernel(Kernel):
+    """Several kernels over the columns of one variable; each part reads its own ``columns``."""
+
+    parts: tuple[Kernel, ...]
+    _join: ClassVar[staticmethod[[Tensor, Tensor], Tensor]]
+
+    def __init__(self, *parts: Kernel | Iterable[Kernel]) -> None:
+        if len(parts) == 1 and not isinstance(parts[0], Kernel) and isinstance(parts[0], Iterable):
+            parts = tuple(parts[0])
+        if not parts or not all(isinstance(part, Kernel) for part in parts):
+            why = f"{type(self).__name__} takes kernels, got {parts!r}"
+            raise InputTypeError(f"{why}; pass for example Product(Gaussian(columns=[0]), Categorical(columns=[1])).")
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "takes_codes", all(part.takes_codes for part in self.parts))  # they share one tensor
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.parts))})"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any part still has a length scale to read off."""
+        return any(part.is_open for part in self.parts)
+
+    def resolve(self, x: Tensor, factor: float = 1.0) -> Self:
+        """Resolve every part; a length scale that was given as a number stays as given."""
+        return type(self)(*(part.resolve(x, factor) for part in self.parts))
+
+    def with_lengthscale(self, lengthscale: float) -> Self:
+        """Set it in every part where it is open."""
+        return type(self)(*(part.with_lengthscale(lengthscale) for part in self.parts))
+
+    def widened(self, factor: float) -> Self:
+        """Widen every part."""
+        return type(self)(*(part.widened(factor) for part in self.parts))
+
+    def gram(self, x: Tensor, z: Tensor) -> Tensor:  # (n, d), (m, d) -> (n, m)
+        """Evaluate the kernel."""
+        return reduce(self._join, (part.gram(x, z) for part in self.parts))
+
+    def diagonal(self, x: Tensor) -> Tensor:
+        """Join the parts' diagonals."""
+        return reduce(self._join, (part.diagonal(x) for part in self.parts))
+
+
+class Product(CombinedKernel):
+    """k(x, z) = Π_p k_p(x, z): rows are alike if they are alike in every part; kernels are named one by one, or listed.
+
+    >>> from ciplearn import Categorical, Gaussian, Product
+    >>> Product(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0], [1.0, 2.0]])
+    tensor([[1.0000, 0.0000, 0.0000],
+            [0.0000, 1.0000, 0.6065],
+            [0.0000, 0.6065, 1.0000]], dtype=torch.float64)
+    """
+
+    _join = staticmethod(mul)
+
+
+class Sum(CombinedKernel):
+    """k(x, z) = Σ_p k_p(x, z): rows are alike if they are alike in some part; kernels are named as in `Product`.
+
+    >>> from ciplearn import Categorical, Gaussian, Sum
+    >>> Sum(Categorical(columns=[0]), Gaussian(1.0, columns=[1]))([[0.0, 1.0], [1.0, 1.0]])
+    tensor([[2., 1.],
+            [1., 2.]], dtype=torch.float64)
+    """
+
+    _join = staticmethod(add)
+
+
+def mixed_kernel(kernel: Kernel, categories: Sequence[bool]) -> Kernel:
+    """Let a kernel for all columns see the numbers, and a categorical kernel the labels: k(numbers) · k(labels).
+
+    ``categories``: whether each column holds codes of labels. A kernel that is neither Gaussian nor Laplace, or that
+    names its columns, is left as it is: its author has decided.
+    """
+    labels = tuple(column for column, is_category in enumerate(categories) if is_category)
+    numbers = tuple(column for column, is_category in enumerate(categories) if not is_category)
+    if not labels or not isinstance(kernel, Gaussian | Laplace) or kernel.columns is not None:
+        return kernel
+    equal = Categorical(mismatch=_MISMATCH if len(labels) > 1 else 0.0, columns=labels)
+    return Product(replace(kernel, columns=numbers), equal) if numbers else equal
 
 
 def real_dtype(codes: Tensor) -> torch.dtype:
