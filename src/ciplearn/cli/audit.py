@@ -278,7 +278,7 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
         steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    return "Repaired in full, this model passes on the same rows:", steps
+    return "Repaired in full, this model passes on the same rows.", steps
 
 
 class RowsNoted:

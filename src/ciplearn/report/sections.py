@@ -72,14 +72,15 @@ def doubts(report: Report) -> list[Doubt]:
 
 
 def in_short(report: Report) -> list[str]:
-    """Say how wrong it may be in at most three sentences with numbers: rows, arrows, and what was not measured."""
+    """Say how wrong it may be: what the rows say, wrong arrows, what was not measured, and what could not be asked."""
     answers = report.doubts.values()
     sentences = [_of_rows(answer) for answer in answers if isinstance(answer, Falsification)][:1]
     sentences += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
     hidden = [answer for answer in answers if isinstance(answer, HiddenConfounding)]
     # Of several protected variables the worst speaks.
     worst = sorted(hidden, key=lambda answer: float(answer.table["vcf"].max()), reverse=True)[:1]
-    return sentences + [_of_hidden_causes(answer, report) for answer in worst]
+    sentences += [_of_hidden_causes(answer, report) for answer in worst]
+    return sentences + [f"{question} {answer}" for question, answer in report.doubts.items() if isinstance(answer, str)]
 
 
 def _of_rows(answer: Falsification) -> str:
