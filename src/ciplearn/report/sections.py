@@ -129,9 +129,10 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     worst = table.loc[table["vcf"].idxmax()]
     # Several protected variables are asked about one by one.
     alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
+    most, rho = amount(typical(worst["vcf"])), table["rho"].abs().max()
     sentence = (
-        f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference"
-        f"{alone} is at most {amount(typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
+        f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference{alone} is "
+        f"at most {most} while it correlates them by {rho:.2g} or less"
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
