@@ -248,6 +248,12 @@ def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, m
     assert shown - words - {"\\"} == set()
 
 
+def test_number_and_its_sign_are_on_one_line(monkeypatch):
+    screen = Screen(20, monkeypatch)
+    say("Explains at least 1 % of it.")
+    assert screen.text().split("\n") == ["Explains at least", "1 % of it.", ""]
+
+
 def test_table_of_tests_keeps_its_columns_on_a_narrow_terminal(tmp_path, monkeypatch):
     names = ["income_of_the_house", "years_of_training", "hours_of_work"]
     draws = np.random.default_rng(0).normal(size=(100, 3))

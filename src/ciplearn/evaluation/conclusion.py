@@ -199,9 +199,9 @@ _TOO_FAR = 1e6
 def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     ratio = floor.effect / audit.limit if audit.limit > 0 else 0.0
-    # Of a limit far below, the figure would be hundreds of digits.
-    enough = math.ceil(floor.rows * max(2.0, min(ratio, _TOO_FAR) ** 2))
-    needed = f"More than {decimal(enough, 0)} rows" if ratio < _TOO_FAR else "More rows than any table has"
+    needed = "More rows than any table has"
+    if ratio < _TOO_FAR:
+        needed = f"More than {decimal(math.ceil(floor.rows * max(2.0, ratio**2)), 0)} rows"
     return (
         f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. A "
         f"prediction made from half of {floor.rows} rows so as not to follow {who} still moves by "
