@@ -78,6 +78,7 @@ wheel: $(VENV)/.ready  ## build the wheel, install it into an empty environment,
 	rm -rf dist build/wheel build/outside
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(PYTHON) -m venv build/wheel
+	@echo "Installing the wheel into an empty environment: torch takes a minute or two."
 	build/wheel/bin/python -m pip install --quiet --constraint constraints.txt "$$(ls dist/ciplearn-*.whl)[workbench]"
 	mkdir -p build/outside
 	cd build/outside && ../wheel/bin/python -c "from ciplearn import datasets as d; \

@@ -26,7 +26,7 @@ print(verdict.headline())
 # The same six people under values of A from -2 to 4, imagined by the true model:
 
 values = np.linspace(-2, 4, 40)
-figure, axes = plt.subplots(1, 4, figsize=(11, 3), sharey=True)
+figure, axes = plt.subplots(1, 4, figsize=(8, 3.6), sharey=True)
 for panel, gamma in zip(axes, (0, 0.3, 1, 10), strict=True):
     model = CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], gamma=gamma, epochs=60, random_state=0)
     model.fit(X, y)

@@ -30,14 +30,15 @@ models = {
     "counterfactual, gamma 10": CIPRegressor(**roles, gamma=10, counterfactuals=scm),
 }
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.3), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(8, 3.6), sharey=True)
 for panel, (name, model) in zip(axes, models.items(), strict=True):
     answer = model.fit(X, pay).predict(X)
     for group, colour in {"f": "#c8553d", "m": "#1b7ab8"}.items():
         here = sex == group
         panel.scatter(talent[here], answer[here], s=6, alpha=0.5, color=colour, label=group)
     correlation = np.corrcoef(talent, answer)[0, 1]
-    panel.set(title=f"{name}\ncorrelation with talent {correlation:.2f}", xlabel="talent, which nobody sees")
+    panel.set_title(f"{name}\ncorrelation with talent {correlation:.2f}", fontsize="medium")
+    panel.set_xlabel("talent, which nobody sees")
 axes[0].set_ylabel("predicted pay")
 axes[0].legend(frameon=False)
 figure.tight_layout()

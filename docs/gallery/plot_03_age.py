@@ -27,7 +27,7 @@ some = world.sample(40, random_state=3)
 rows = some.loc[some.index.repeat(len(ages))].reset_index(drop=True)
 imagined = world.counterfactual(rows, {"age": np.tile(ages, len(some))})
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.3), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(8, 3.6), sharey=True)
 predictors = {"trained as usual": usual, "age left out": blind, "counterfactual, gamma 3": model}
 for panel, (name, predictor) in zip(axes, predictors.items(), strict=True):
     answers = predictor.predict(imagined).reshape(len(some), len(ages))

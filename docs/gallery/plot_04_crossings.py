@@ -38,9 +38,9 @@ for pair in crossed.itertuples():
 names = sorted({name for pair in effects for name in pair})
 grid = [[effects.get((row, column), np.nan) for column in names] for row in names]
 
-figure, panel = plt.subplots(figsize=(7, 5))
-picture = panel.imshow(grid, cmap="RdBu_r", vmin=-8, vmax=8)
-panel.set_xticks(range(len(names)), names, rotation=40, ha="right")
+figure, panel = plt.subplots(figsize=(8, 3.6))
+picture = panel.imshow(grid, cmap="RdBu_r", vmin=-8, vmax=8, aspect="auto")
+panel.set_xticks(range(len(names)), names, rotation=20, ha="right")
 panel.set_yticks(range(len(names)), names)
 for i, line in enumerate(grid):
     for j, value in enumerate(line):

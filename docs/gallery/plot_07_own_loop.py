@@ -44,7 +44,7 @@ def train(gamma, epochs=40):
     return network, history
 
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.2))
+figure, axes = plt.subplots(1, 3, figsize=(8, 3.6))
 for gamma in (0, 10, 100):
     network, history = train(gamma)
     errors, penalties = zip(*history, strict=True)

@@ -42,6 +42,6 @@ for name, kind in {"CF1": baselines.CF1, "CF2": baselines.CF2, "left out": basel
     error = ((rival.predict(test.drop(columns="income")) - test["income"]) ** 2).mean()
     points[name] = (vcf(rival), error)
 
-figure, panel = plt.subplots(figsize=(7, 4))
+figure, panel = plt.subplots(figsize=(7, 3.4))
 FrontierDisplay.from_frontier(curve, baselines=points).plot(panel)
 figure.tight_layout()

@@ -23,7 +23,7 @@ wrong
 # Each dot is one independence that the graph implies. Left of the line it is refuted, with Holm's correction for their
 # number. The right graph is not refuted, which is no proof.
 
-figure, axes = plt.subplots(2, 1, figsize=(8, 4.4), sharex=True)
+figure, axes = plt.subplots(2, 1, figsize=(8, 3.8), sharex=True)
 checks = {"region acts on income, forgotten": caught, "as it is": world.graph.falsify(people, random_state=0)}
 for panel, (name, found) in zip(axes, checks.items(), strict=True):
     tests = found.tests.sort_values("p_adjusted")

@@ -39,7 +39,7 @@ table = pd.DataFrame(
 )
 print(table.round(3))
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3))
+figure, axes = plt.subplots(1, 3, figsize=(8, 3.6))
 for panel, (measure, values) in zip(axes, table.iterrows(), strict=True):
     panel.bar(values.index, values, color=["#8a8f98", "#d9a441", "#1b7ab8"])
     panel.set_title(measure)

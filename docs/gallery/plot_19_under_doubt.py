@@ -6,6 +6,7 @@ Rows cannot tell whether A acts on M or M on A. A predictor that is trained for 
 that arrow. Trained against the worse of both graphs, it gives up accuracy and keeps its promise in either.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -44,5 +45,6 @@ def swept(counterfactuals):
 
 one_graph = swept(fit_scm(drawn, table))
 under_doubt = swept(models)
-shown = FrontierDisplay.from_frontier(one_graph, beside={"under doubt": under_doubt}).plot()
-shown.ax_.set_xlabel("largest VCF over the possible graphs")
+_, panel = plt.subplots(figsize=(7, 3.4), layout="constrained")
+FrontierDisplay.from_frontier(one_graph, beside={"under doubt": under_doubt}).plot(panel)
+panel.set_xlabel("largest VCF over the possible graphs")

@@ -151,7 +151,7 @@ def test_positive_label_can_be_named(here, place, model, ours, monkeypatch, caps
     audited(here, place, monkeypatch, capsys, "--positive=<=50K", "--profile=model-card", folder=model)
     page = (here / "r.html").read_text()
     assert "<dd>CIPClassifier, ResidualHSCIC" in page
-    assert "the probability of income = &lt;=50K" in page
+    assert "probability that income is “&lt;=50K”" in page
 
 
 MISTAKES = {

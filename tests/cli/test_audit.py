@@ -163,7 +163,7 @@ def test_next_tolerance_is_a_larger_one(tolerance, next_one):
 @pytest.mark.parametrize(
     ("state", "said", "command"),
     [
-        ("passes", "Repaired in full, this model passes on the same rows:", "--strict --out stricter"),
+        ("passes", "Repaired in full, this model passes on the same rows.", "--strict --out stricter"),
         ("fails", "Nothing useful passes: repaired in full, this model still fails.", None),
         ("useless", "Nothing useful passes: repaired in full, this model is useless.", None),
         ("cannot be told", "cannot be told from these rows to pass. Ask for a larger limit", None),

@@ -15,6 +15,7 @@ import termios
 import threading
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
@@ -245,6 +246,24 @@ def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, m
     assert max(map(len, sentences)) <= columns
     shown = {word for line in sentences for word in re.split(r"[\s│╭╮╰╯─]+", line)}
     assert shown - words - {"\\"} == set()
+
+
+def test_number_and_its_sign_are_on_one_line(monkeypatch):
+    screen = Screen(20, monkeypatch)
+    say("Explains at least 1 % of it.")
+    assert screen.text().split("\n") == ["Explains at least", "1 % of it.", ""]
+
+
+def test_table_of_tests_keeps_its_columns_on_a_narrow_terminal(tmp_path, monkeypatch):
+    names = ["income_of_the_house", "years_of_training", "hours_of_work"]
+    draws = np.random.default_rng(0).normal(size=(100, 3))
+    pd.DataFrame(draws, columns=names).to_csv(tmp_path / "t.csv", index=False)
+    screen = Screen(60, monkeypatch)
+    graph = "income_of_the_house -> years_of_training, income_of_the_house -> hours_of_work"
+    run(["check", graph, "--data", str(tmp_path / "t.csv")])
+    lines = screen.text().split("\n")
+    header = next(line.split() for line in lines if line.lstrip().startswith("statement"))
+    assert header == ["statement", "p", "adjusted", "detectable"]
 
 
 def test_table_without_room_for_its_words_is_a_paragraph_per_row(monkeypatch):

@@ -96,6 +96,8 @@ def test_completion_and_help_with_examples(monkeypatch):
     for name in ("demo", "check", "fit", "predict", "audit"):
         examples = warm.ciplearn(name, "--help").stdout.split("For example:")[1]
         assert f"ciplearn {name} " in examples
+        told = examples.split("╭")[0].split("\n")
+        assert all(line.split()[0] == "ciplearn" for line in told if line.strip()), "each on one line of 80 columns"
 
 
 def test_help_of_fit_begins_with_the_roles_and_the_goal():

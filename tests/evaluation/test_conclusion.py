@@ -7,8 +7,8 @@ def test_rows_that_were_too_few_are_not_said_to_do_when_doubled():
     unit = SimpleNamespace(amount=lambda value: f"{100 * value:.1f} points")
     floor = Floor(effect=0.046, moved=0.735, rows=800)
     said = _untold(SimpleNamespace(limit=0.05, unit=unit), floor, "sex", "")
-    assert "Two causal models, of half of 800 rows each, disagree by 4.6 points" in said
-    assert said.endswith("more than 1,600 rows are needed.")
+    assert "made from half of 800 rows so as not to follow sex still moves by 4.6 points on average" in said
+    assert said.endswith("More than 1\N{NARROW NO-BREAK SPACE}600 rows are needed.")
 
 
 def test_rows_that_no_table_has_are_not_counted():
@@ -16,4 +16,4 @@ def test_rows_that_no_table_has_are_not_counted():
     floor = Floor(effect=0.4, moved=0.7, rows=800)
     for limit in (1e-150, 1e-300, 5e-324):
         said = _untold(SimpleNamespace(limit=limit, unit=unit), floor, "sex", "")
-        assert said.endswith("more rows than any table has are needed.")
+        assert said.endswith("More rows than any table has are needed.")

@@ -89,7 +89,7 @@ def test_front_part_has_the_words_of_one_page(doubted, make_report):
 
 
 def test_title_is_a_question(decisions, make_report):
-    assert Report.of(decisions.audit).title == "Does the predicted probability of Y = yes depend on race and sex?"
+    assert Report.of(decisions.audit).title == "Does the predicted probability that Y is “yes” depend on race and sex?"
     assert Report.of(make_report().audit).title == "Does the predicted Y depend on A?"
 
 
@@ -146,9 +146,23 @@ def test_screen_reader_hears_the_conclusion_as_a_heading_and_of_each_drawing_wha
     assert any(words.startswith("causal graph: ") for words in said)
 
 
+def test_a_question_that_could_not_be_asked_stands_before_the_place_to_sign(make_report):
+    question, answer = "What if something acts on A?", "This could not be asked: A has 3 labels."
+    report = make_report(doubts={question: answer})
+    assert f"{question} {answer}" in report.how_wrong
+    assert report.to_html().index(f"<li>{question} {answer}</li>") < report.to_html().index("To sign")
+
+
+def test_largest_effect_names_its_pair_so_that_another_pair_before_is_no_second_number(make_report):
+    report = make_report()
+    pair = report.effects.largest("this model")
+    tile = re.search(r'largest effect</div>.*?<div class="note">(.*?)</div>', report.to_html(), re.S)[1]
+    assert tile.replace("\N{NO-BREAK SPACE}", " ").startswith(f"{pair['first']} → {pair['second']}; before ")
+
+
 def test_what_is_known_of_the_next_step_stands_before_it(make_report):
     steps = {"fails": "ciplearn fit again"}
-    page = make_report(remedy="This passes, and explains 40 %:", next_steps=steps).to_html()
-    assert '<p class="next">This passes, and explains 40 %: <code>ciplearn fit again</code></p>' in page
+    page = make_report(remedy="This passes, and explains 40 %.", next_steps=steps).to_html()
+    assert '<p class="next">This passes, and explains 40 %. Next: <code>ciplearn fit again</code></p>' in page
     alone = make_report(remedy="Nothing useful passes.", next_steps={}).to_html()
     assert '<p class="next">Nothing useful passes.</p>' in alone

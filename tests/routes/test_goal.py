@@ -77,7 +77,7 @@ def test_of_predictors_that_lose_alike_the_strictest_is_taken(table):
 def test_price_and_what_half_of_it_would_buy_are_said(within):
     assert within.reason.startswith("Meets the limits (largest effect")
     assert "instead of" in within.reason
-    assert any(note.startswith("Half of that price would leave") for note in within.notes)
+    assert any(note.startswith("A model that gives up half as much accuracy would keep") for note in within.notes)
 
 
 def test_limits_that_rows_cannot_show_are_not_called_met(table):

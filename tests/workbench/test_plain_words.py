@@ -66,6 +66,23 @@ def test_causal_paths_open_paths_and_the_set_held_fixed_are_coloured(web):
     assert coloured("causal") == {"regionincome", "incomeloan"}
 
 
+def test_number_of_a_test_stands_on_one_line(web):
+    web.look(1280, 900)
+    rows = "".join(f"{place % 7},{place % 5},{place % 3}\n" for place in range(105))
+    web.drop(".empty", "people.csv", f"region,training,hours_of_work\n{rows}")
+    web.click(".empty [data-key=draw-columns]")
+    web.until(lambda: len(web.doc("editor.doc.nodes")) == 3)
+    web.click("#cw-tab-data")
+    web.click("[data-key=falsify]")
+    web.wait("table.tests", 120)
+    lines = web.run(
+        "return [...document.querySelectorAll('table.tests td:nth-child(2)')].map((cell) => {"
+        "  const text = document.createRange(); text.selectNodeContents(cell); return text.getClientRects().length })"
+    )
+    assert lines == [1, 1, 1]
+    web.look(1440, 900)
+
+
 def test_table_says_that_it_is_loaded_and_becomes_a_drawing_in_one_click(web):
     web.drop(".empty", "people.csv", "sex,age,pay\n1,2,3\n3,4,5\n")
     web.until(lambda: "people.csv is loaded" in web.text(".notices"))

@@ -185,8 +185,7 @@ def audit(asked: Audit) -> int:
         rates = {"bias_audit": BiasAudit.of(report).to_dict()} if asked.profile == "bias-audit" else {}
         say_json({**report.to_dict(), **rates, "file": printable(asked.out)})
     else:
-        for sentence in report.summary():
-            say(sentence)
+        say("\n".join(report.summary()))
         if command := report.next_steps.get(report.conclusion.state):
             say_command("Next:", [shlex.quote(word) for word in shlex.split(command)])
         say(f"Written: {printable(asked.out)}")
@@ -278,7 +277,7 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
         steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    return "Repaired in full, this model passes on the same rows:", steps
+    return "Repaired in full, this model passes on the same rows.", steps
 
 
 class RowsNoted:

@@ -10,7 +10,7 @@ from ciplearn._core.files import write_file
 from ciplearn.causal import CausalGraph
 from ciplearn.cli import options
 from ciplearn.cli.commands import Check
-from ciplearn.cli.output import is_terminal, keep_inputs, say, say_headed, say_json
+from ciplearn.cli.output import is_terminal, keep_inputs, say, say_headed, say_json, say_table
 
 if TYPE_CHECKING:
     from ciplearn.doubt import Falsification
@@ -56,9 +56,10 @@ def _tested(graph: CausalGraph, data: Path, asked: Check) -> Falsification:
 
 
 def _show_tests(falsification: Falsification) -> None:
-    width = max([len("statement"), *(len(str(statement)) for statement in falsification.statements)])
-    lines = [f"{'statement':{width}}  p         adjusted  detectable"]
+    rows = [("statement", "p", "adjusted", "detectable")]
     for row in falsification.tests.itertuples():
-        numbers = "".join(f"  {value:<8.3g}" for value in (row.p, row.p_adjusted, row.detectable))
-        lines.append(f"{row.statement:{width}}{numbers if row.p == row.p else '  ' + row.obstacle}")
-    say("\n".join([*(lines if falsification.statements else []), str(falsification)]))
+        numbers = [f"{value:.3g}" for value in (row.p, row.p_adjusted, row.detectable)]
+        rows.append((row.statement, *(numbers if row.p == row.p else (row.obstacle, "", ""))))
+    if falsification.statements:
+        say_table(rows)
+    say(str(falsification))

@@ -225,7 +225,7 @@ class Fit(
     By default it meets the limits of ciplearn audit. NAMES are separated by commas.
 
     For example:
-      ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --out model
+      ciplearn fit t.csv --graph g.txt --outcome pay --protected sex --out model
       ciplearn fit --config model/fit.json --vcf 5% --out stricter
     """
 
@@ -310,7 +310,7 @@ class Audit(options.EffectOption, options.StrengthOption, options.ModelOptions, 
 
     For example:
       ciplearn audit model people.csv --out report.html
-      ciplearn audit people.csv --predictor trees:model --graph g.txt --outcome income --protected sex
+      ciplearn audit people.csv --predictor trees:mine --config roles.yaml
     """
 
     predictions: Path | None = role("Predictions for the rows that ciplearn imagine has written.", "FILE")

@@ -69,10 +69,10 @@ def _broken(text: str, stream: TextIO, indent: str = "") -> str:
     width, lines = _width(stream), []
     for line in text.split("\n"):
         start = indent + line[: len(line) - len(line.lstrip())]
-        whole = indent + line
+        whole = indent + line.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign
         words: dict[str, Any] = {"subsequent_indent": start, "break_long_words": False, "break_on_hyphens": False}
         lines += [whole] if len(whole) <= width else textwrap.wrap(whole, int(width), **words)
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}%", " %")
 
 
 def _write(text: str, stream: TextIO) -> None:

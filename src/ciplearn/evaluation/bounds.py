@@ -115,7 +115,7 @@ class VCFBounds:
             which = "less" if vcf.interval[1] < self.interval[0] else "more"
             return f"{ours} is {which} than the rows allow: {between}, so do not trust the model's counterfactuals."
         if vcf.doubts:
-            return f"Rely on the rows rather than on that model, which is in doubt: {between}."
+            return f"{ours} is in doubt, so rely on this: {between}."
         return f"{ours} agrees with the rows: {between}."
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 from ciplearn._core.arguments import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.scores import MODEL, explained, percent
+from ciplearn.evaluation.scores import MODEL, decimal, explained, percent
 from ciplearn.evaluation.vcf_result import typical
 
 if TYPE_CHECKING:
@@ -194,12 +194,14 @@ def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
     # Disagreement falls with the root of the rows, but nobody knows how many single rows it then moves.
     ratio = floor.effect / audit.limit if audit.limit > 0 else 0.0
     # A limit far below would make a figure of hundreds of digits.
-    enough = math.ceil(floor.rows * max(2.0, min(ratio, _TOO_FAR) ** 2))
-    needed = f"more than {enough:,} rows" if ratio < _TOO_FAR else "more rows than any table has"
+    needed = "More rows than any table has"
+    if ratio < _TOO_FAR:
+        needed = f"More than {decimal(math.ceil(floor.rows * max(2.0, ratio**2)), 0)} rows"
     return (
-        f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. Two causal "
-        f"models, of half of {floor.rows} rows each, disagree by {audit.unit.amount(floor.effect)} on average and move "
-        f"{percent(floor.moved)} of rows for a predictor that depends on neither; {needed} are needed."
+        f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. A "
+        f"prediction made from half of {floor.rows} rows so as not to follow {who} still moves by "
+        f"{audit.unit.amount(floor.effect)} on average when the other half judges it, and by more than "
+        f"is allowed for {percent(floor.moved)} of rows. {needed} are needed."
     )
 
 

@@ -33,8 +33,8 @@ def short(value: float) -> str:
 
 
 def tied(words: str) -> str:
-    """Keep a name, its sign of equality and the value on one line."""
-    return words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    """Keep a name, its sign of equality and the value on one line, and so a number and its sign."""
+    return words.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}").replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def percent(share: float | None) -> str:

@@ -160,7 +160,7 @@ class Report:
         if not self.audit.is_classifier:
             return outcome
         many = f"the probabilities of {outcome}"
-        return many if len(outputs) > 1 else f"the probability of {outcome} = {outputs[0]}"
+        return many if len(outputs) > 1 else f"the probability that {outcome} is “{outputs[0]}”"
 
     @property
     def question(self) -> str:
@@ -262,7 +262,7 @@ class Report:
 
     @property
     def how_wrong(self) -> list[str]:
-        """At most three sentences: what the rows say of the graph, wrong arrows, and what was not measured."""
+        """What the rows say of the graph, wrong arrows, what was not measured, and what could not be asked."""
         return in_short(self)
 
     @property

@@ -72,14 +72,15 @@ def doubts(report: Report) -> list[Doubt]:
 
 
 def in_short(report: Report) -> list[str]:
-    """Say how wrong it may be in at most three sentences with numbers: rows, arrows, and what was not measured."""
+    """Say how wrong it may be: what the rows say, wrong arrows, what was not measured, and what could not be asked."""
     answers = report.doubts.values()
     sentences = [_of_rows(answer) for answer in answers if isinstance(answer, Falsification)][:1]
     sentences += [_of_arrows(answer, report) for answer in answers if isinstance(answer, Sensitivity)][:1]
     hidden = [answer for answer in answers if isinstance(answer, HiddenConfounding)]
     # Of several protected variables the worst speaks.
     worst = sorted(hidden, key=lambda answer: float(answer.table["vcf"].max()), reverse=True)[:1]
-    return sentences + [_of_hidden_causes(answer, report) for answer in worst]
+    sentences += [_of_hidden_causes(answer, report) for answer in worst]
+    return sentences + [f"{question} {answer}" for question, answer in report.doubts.items() if isinstance(answer, str)]
 
 
 def _of_rows(answer: Falsification) -> str:
@@ -128,9 +129,10 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     worst = table.loc[table["vcf"].idxmax()]
     # Several protected variables are asked about one by one.
     alone = f" that {answer.protected} alone makes" if len(report.audit.verdict.protected) > 1 else ""
+    most, rho = amount(typical(worst["vcf"])), table["rho"].abs().max()
     sentence = (
-        f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference"
-        f"{alone} is at most {amount(typical(worst['vcf']))} up to a correlation of {table['rho'].abs().max():.2g}"
+        f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference{alone} is "
+        f"at most {most} while it correlates them by {rho:.2g} or less"
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:

@@ -182,8 +182,9 @@ class WithinLimits(Goal):
             return Choice(name, False, reason + cost)
         effect, _ = field.ends(field.strict(name))
         reason = (
-            "These rows cannot show that the limits are met: two causal models of half of them each disagree by up to "
-            f"{field.unit.amount(effect)} on average about a predictor that depends on neither. Taken: {name}{cost}"
+            "These rows cannot show that the limits are met: a prediction made from half of them so as not to follow "
+            f"what is protected still moves by up to {field.unit.amount(effect)} on average when the other half judges "
+            f"it. Taken: {name}{cost}"
         )
         return Choice(name, False, reason, _half(field, name))
 
@@ -363,4 +364,4 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
     pair = field.worst(least)
     left = percent(min(1.0, field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)))
     moves = "" if pair is None else f", and a largest effect of {field.unit.amount(abs(pair.effect))}"
-    return (f"Half of that price would leave {left} of how far predictions follow what is protected (VCF){moves}.",)
+    return (f"A model that gives up half as much accuracy would keep {left} of VCF{moves}.",)
