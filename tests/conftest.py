@@ -1,3 +1,4 @@
+import gc
 import os
 
 import pytest
@@ -5,6 +6,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from ciplearn import datasets
+
+# Libraries and thousands of tests stay to the end: to look through them for garbage every now and then is lost time.
+gc.set_threshold(50_000, 20, 20)
 
 # Some virtual machines announce AMX and end whoever uses it, as bfloat16 on a CPU would.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")

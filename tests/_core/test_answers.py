@@ -1,7 +1,6 @@
 """Answers are known again by the digest of their question."""
 
 import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -15,6 +14,7 @@ from ciplearn import HSIC, CausalGraph, StructuralCausalModel
 from ciplearn._core.answers import KeptAnswers, digest_of
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import Gaussian
+from tests import warm
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})
 
@@ -85,14 +85,15 @@ def test_values_of_different_content_have_different_digests(case):
     assert digest_of(one) != digest_of(other)
 
 
-def test_digest_is_the_same_in_another_process():
-    program = (
+def test_digest_is_the_same_in_another_process(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
         "import pandas as pd\n"
         "from ciplearn import HSIC\n"
         "from ciplearn._core.answers import digest_of\n"
         "print(digest_of(pd.DataFrame({'a': [1.0, 2.0], 'b': ['u', 'v']}), {'x', 'y', 'z'}, HSIC(), pd.unique))"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run([warm.python(), program], capture_output=True, text=True, check=True).stdout
     assert found.strip() == digest_of(TABLE, {"x", "y", "z"}, HSIC(), pd.unique)
 
 

@@ -194,9 +194,9 @@ def test_columns_that_are_not_used_may_share_a_name(place, table, capsys):
 
 
 def test_many_columns_are_looked_at_once(tmp_path, monkeypatch):
-    """The names of 20 000 columns: as many comparisons would be 400 million."""
+    """The names of 5 000 columns: as many comparisons would be 25 million."""
     path = tmp_path / "wide.csv"
-    path.write_text(",".join(f"c{place}" for place in range(20_000)) + "\n" + ",".join(["1"] * 20_000) + "\n")
+    path.write_text(",".join(f"c{place}" for place in range(5_000)) + "\n" + ",".join(["1"] * 5_000) + "\n")
     compared = 0
 
     class Name(str):
@@ -209,8 +209,8 @@ def test_many_columns_are_looked_at_once(tmp_path, monkeypatch):
 
     with TableFile(path).opened() as opened:
         opened.names = [Name(name) for name in opened.names]
-        opened.require(["c7", "c19999"])
-    assert compared < 100_000
+        opened.require(["c7", "c4999"])
+    assert compared < 25_000
 
 
 def test_skip_beyond_measure_is_refused(place, capsys):

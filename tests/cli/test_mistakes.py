@@ -110,6 +110,7 @@ def test_mistake_ends_in_one_line_and_code_2(name, ground, monkeypatch, capsys):
     assert sorted(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_mistake_of_the_installed_command_is_one_line_too(ground):
     folder, model = ground
     done = ciplearn("predict", model, "less.csv", "--out=p.csv", cwd=folder)

@@ -36,16 +36,16 @@ def shell(line, **settings):
     return subprocess.run(["bash", "-c", line], capture_output=True, check=False, **settings)
 
 
-def quoted(*arguments, command=command):
+def quoted(*arguments, command=warm.command):
     return " ".join(shlex.quote(part) for part in (command(), *arguments))
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
 def test_streams_that_are_closed_do_no_harm(closed):
-    done = shell(f"{quoted(*CHECK)} {closed}")
+    done = shell(f"{quoted(*CHECK, command=command)} {closed}")
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
-    assert shell(f"{quoted('check', 'A ->')} {closed}").returncode == 2
+    assert shell(f"{quoted('check', 'A ->', command=command)} {closed}").returncode == 2
 
 
 def test_full_standard_output_is_one_line_and_code_2():
@@ -67,10 +67,10 @@ def test_an_error_of_the_system_without_a_text_has_its_name(monkeypatch, capsys)
 @pytest.mark.parametrize("code_page", ["ascii", "cp1252", "cp437"])
 def test_code_page_that_lacks_our_signs(code_page):
     environment = {**os.environ, "PYTHONIOENCODING": code_page, "PYTHONUTF8": "0"}
-    done = shell(quoted(*CHECK), env=environment)
+    done = shell(quoted(*CHECK, command=command), env=environment)
     assert done.returncode == 0, done.stderr
     assert "Y^ _||_ {A}" in done.stdout.decode(code_page)
-    as_json = shell(quoted(*CHECK, "--json"), env=environment)
+    as_json = shell(quoted(*CHECK, "--json", command=command), env=environment)
     assert as_json.returncode == 0, as_json.stderr
     assert "\\u0176" in as_json.stdout.decode(code_page)
 
@@ -129,7 +129,7 @@ def test_next_command_can_be_pasted(tmp_path, monkeypatch, capsys):
 
 def test_reader_that_leaves_is_no_error(tmp_path, model):
     pd.concat([people()] * 50).to_csv(tmp_path / "t.csv", index=False)
-    asked = quoted("predict", str(model), str(tmp_path / "t.csv"), command=warm.command)
+    asked = quoted("predict", str(model), str(tmp_path / "t.csv"))
     line = f"{asked} 2>&1 | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = shell(line)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
@@ -227,7 +227,7 @@ def words_of(name, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize("name", WORDS)
-@pytest.mark.parametrize("columns", [60, 80, 140])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow), 140])
 def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, monkeypatch, capfd):
     assert model.parent == place
     monkeypatch.chdir(place)

@@ -7,15 +7,11 @@ from sklearn.preprocessing import StandardScaler
 from ciplearn import CIPClassifier, CIPRegressor, GammaSearch, Independence, audit
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.criteria import Judged
+from ciplearn.estimators.preparation import Prepared
 
 
 def quick(scm):
     return CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=40, learning_rate=1e-2, random_state=0)
-
-
-def once(model, **settings):
-    """A search on one split, without training again at the end."""
-    return GammaSearch(model, cv=1, refit=False, random_state=0, **settings)
 
 
 def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
@@ -48,8 +44,10 @@ def test_every_row_judges_once_where_rows_are_few(scm, X, y, monkeypatch):
     assert sizes == [120] * 5 * len(search.frontier_.points)
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_models_of_the_trace_are_kept_and_the_best_is_one_of_them_without_refit(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=0.5, max_trials=3, cv=1, refit=False, random_state=0).fit(X, y)
+    settings = {"tolerance": 0.5, "max_trials": 3, "cv": 1, "refit": False, "random_state": 0}
+    search = GammaSearch(quick(scm).set_params(epochs=10), **settings).fit(X, y)
     assert sorted(search.models_) == search.frontier_.table["gamma"].tolist()
     assert all(model.gamma_ == gamma for gamma, model in search.models_.items())
     assert search.best_estimator_ is search.models_[search.best_gamma_]
@@ -163,13 +161,16 @@ def test_rows_that_cannot_be_split_are_an_error_that_says_so(X, y):
         GammaSearch(CIPClassifier(protected=["A"], epochs=1), random_state=0).fit(X, labels)
 
 
-def test_bad_settings_are_refused(scm, X, y):
+def test_bad_settings_are_refused_before_anything_is_trained(scm, X, y, monkeypatch):
+    monkeypatch.delattr(Prepared, "trained")
     with pytest.raises(InputError, match="low must be below high"):
         GammaSearch(quick(scm), low=2, high=1).fit(X, y)
     with pytest.raises(InputError, match="scoring must be one of"):
         GammaSearch(quick(scm), scoring="mse").fit(X, y)
     with pytest.raises(InputError, match="tolerance must not be negative"):
         GammaSearch(quick(scm), tolerance=-0.1).fit(X, y)
+    with pytest.raises(InputError, match="tolerance must be above zero"):
+        GammaSearch(quick(scm), tolerance=0.0, scoring="penalty").fit(X, y)
 
 
 def test_search_is_deterministic(scm, X, y):
@@ -185,9 +186,9 @@ def test_search_is_deterministic(scm, X, y):
 def test_search_over_a_classifier_is_audited_as_its_chosen_model(scm, X, y, table):
     labels = np.where(y > y.median(), "high", "low")
     classifier = CIPClassifier(
-        graph=scm.graph, outcome="Y", protected=["A"], epochs=20, learning_rate=1e-2, random_state=0
+        graph=scm.graph, outcome="Y", protected=["A"], epochs=5, learning_rate=1e-2, random_state=0
     )
-    search = GammaSearch(classifier, tolerance=0.5, max_trials=3, cv=1, random_state=0).fit(X, labels)
+    search = GammaSearch(classifier, tolerance=0.5, max_trials=2, cv=1, random_state=0).fit(X, labels)
     assert search.classes_.tolist() == ["high", "low"]
     rows = table.assign(Y=labels)
     scores = [

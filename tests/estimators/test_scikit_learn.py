@@ -19,16 +19,17 @@ DECLARED = {
     "check_sample_weight_equivalence_on_dense_data": "training is stochastic",
     "check_sample_weight_equivalence_on_sparse_data": "training is stochastic",
 }
-QUICK = {"epochs": 60, "learning_rate": 1e-2, "random_state": 0}
+NUMBERS = {"epochs": 60, "learning_rate": 1e-2, "random_state": 0}
+LABELS = {"epochs": 25, "learning_rate": 3e-2, "random_state": 0}
 
 
 @parametrize_with_checks(
     [
-        CIPRegressor(**QUICK),
-        CIPClassifier(**QUICK),
-        CIPRegressor(**QUICK, protected=[0]),
+        CIPRegressor(**NUMBERS),
+        CIPClassifier(**LABELS),
+        CIPRegressor(**NUMBERS, protected=[0]),
         # A strong demand on one of two columns would cost what the checks ask for.
-        CIPClassifier(**QUICK, protected=[0], gamma=0.1),
+        CIPClassifier(**LABELS, protected=[0], gamma=0.1),
     ],
     expected_failed_checks=lambda estimator: DECLARED,
 )

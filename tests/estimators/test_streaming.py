@@ -41,10 +41,15 @@ def r2(model, frame):
     return model.score(frame.drop(columns="Y"), frame["Y"])
 
 
+@pytest.fixture(scope="module")
+def memory():
+    frame = table()
+    return CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(frame.drop(columns="Y"), frame["Y"])
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_fit_on_files_learns_what_a_fit_in_memory_learns(folder, ending):
-    frame, fresh = table(), table(1000, seed=1)
-    memory = CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(frame.drop(columns="Y"), frame["Y"])
+def test_a_fit_on_files_learns_what_a_fit_in_memory_learns(folder, memory, ending):
+    fresh = table(1000, seed=1)
     streamed = CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(str(folder / f"*.{ending}"))
     assert streamed.encoding_.names == memory.encoding_.names
     for own, other in zip(streamed.encoding_.columns, memory.encoding_.columns, strict=True):

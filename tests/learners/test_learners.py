@@ -169,7 +169,11 @@ DECLARED = {
 
 
 @parametrize_with_checks(
-    [kind(learner=one, random_state=0) for kind in (CIPRegressor, CIPClassifier) for one in (Boosted(), Linear())],
+    [
+        kind(learner=one, random_state=0)
+        for kind in (CIPRegressor, CIPClassifier)
+        for one in (Boosted(trees=40), Linear(strengths=(0.1, 10.0), folds=2))
+    ],
     expected_failed_checks=lambda estimator: DECLARED,
 )
 @pytest.mark.filterwarnings("ignore")

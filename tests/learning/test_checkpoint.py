@@ -90,7 +90,7 @@ def test_process_killed_without_warning_resumes(tmp_path):
             torch.set_num_threads(1)
             loop._SECONDS_BETWEEN = 0.0
             X = np.random.default_rng(0).random((400, 3))
-            model = CIPRegressor(protected=[0], gamma=1.0, epochs=150, random_state=0, checkpoint=sys.argv[1] or None)
+            model = CIPRegressor(protected=[0], gamma=1.0, epochs=80, random_state=0, checkpoint=sys.argv[1] or None)
             print(repr(float(model.fit(X, X.sum(axis=1)).predict(X).sum())))
             """
         )

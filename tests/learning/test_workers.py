@@ -1,9 +1,11 @@
 """Several workers, each with its own rows of every batch, find what one process finds on all of them."""
 
-import multiprocessing
 import pickle
 import socket
+import subprocess
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from ciplearn.learning.invariance import (
 )
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
 from ciplearn.scale import TorchRun
+from tests import warm
 from tests.penalties.parts import parts_of
 
 N, B = 600, 157
@@ -38,6 +41,7 @@ def rows():
     return TrainingRows((torch.cat([right, given], 1),), target, right, given)
 
 
+@cache
 def invariances():
     data = rows()
     worlds = torch.stack([data.inputs[0] + shift for shift in (0.0, 0.3, -0.2)], dim=1)
@@ -123,6 +127,7 @@ def stored(folder):
 
 
 def work(rank, size, port, folder):
+    """What one of several processes does; it writes what it finds."""
     torch.set_num_threads(1)
     distributed.init_process_group(
         "gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size, timeout=timedelta(seconds=60)
@@ -142,6 +147,15 @@ def work(rank, size, port, folder):
     distributed.destroy_process_group()
 
 
+WORKER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.learning.test_workers import work
+work(int(sys.argv[1]), 2, {port}, Path({folder!r}))
+"""
+
+
 @pytest.fixture(scope="module")
 def together(tmp_path_factory):
     """What two workers find, by rank."""
@@ -152,13 +166,10 @@ def together(tmp_path_factory):
     (folder / "asked").write_bytes(pickle.dumps((invariances(), stored(folder))))
     for number in range(3):
         table().iloc[number * 200 : (number + 1) * 200].to_csv(folder / f"{number}.csv", index=False)
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=work, args=(rank, 2, port, folder)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
+    script = folder / "worker.py"
+    script.write_text(WORKER.format(root=str(Path(__file__).parents[2]), port=port, folder=str(folder)))
+    processes = [subprocess.Popen([warm.python(), str(script), str(rank)]) for rank in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
     return [pickle.loads((folder / f"found {rank}").read_bytes()) for rank in range(2)]
 
 

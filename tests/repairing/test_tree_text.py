@@ -17,7 +17,7 @@ def kept():
     draw = np.random.default_rng(0)
     rows = pd.DataFrame({"a": draw.normal(size=300), "b": pd.Categorical(draw.choice(list("uvwxyz"), 300))})
     y = rows["a"] + rows["b"].isin(["u", "x"]) + 0.1 * draw.normal(size=300)
-    how = {"n_estimators": 4, "num_leaves": 7, "verbose": -1, "min_child_samples": 5}
+    how = {"n_estimators": 4, "num_leaves": 7, "n_jobs": 1, "verbose": -1, "min_child_samples": 5}
     models = {
         "numbers": lightgbm.LGBMRegressor(**how).fit(rows[["a"]], y),
         "labels": lightgbm.LGBMClassifier(**how, min_data_per_group=1, cat_smooth=0).fit(rows, y > 0),

@@ -96,11 +96,11 @@ def test_blank_lines_of_several_columns_are_no_rows(reading, tmp_path):
 
 
 def test_long_first_line_of_a_pipe_has_several_columns(tmp_path):
-    names = [f"c{place}" for place in range(30_000)]
+    names = [f"c{place}" for place in range(12_000)]  # more than a pipe holds at once
     text = ",".join(names) + "\n\n" + ",".join(["1"] * len(names)) + "\n"
     os.mkfifo(tmp_path / "t.csv")
     threading.Thread(target=(tmp_path / "t.csv").write_text, args=(text,), daemon=True).start()
-    assert cells(TableFile(tmp_path / "t.csv"), "c29999") == ["1"]
+    assert cells(TableFile(tmp_path / "t.csv"), "c11999") == ["1"]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", '""\n', "x\n1,2\n"])

@@ -54,15 +54,16 @@ def address(page, tmp_path_factory):
         yield found
 
 
-@pytest.fixture(scope="module")
-def browser(address, tmp_path_factory):
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
     with browsing(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
 
 @pytest.fixture
 def web(browser, address):
-    """The page with nothing on it."""
+    """The page with nothing on it, on a desk."""
+    browser.look(1440, 900)
     browser.open(address.partition("#")[0])
     browser.run("document.querySelector('.cw').workbench.editor.apply(arguments[0] ?? "
                 "(({...document.querySelector('.cw').workbench.editor.doc, nodes: [], directed: [], bidirected: [],"

@@ -12,7 +12,7 @@ GRAPH = "region -> {age income}, sex -> {hours income}, age -> {hours income}, h
 APART = "#cw-panel-train [inert] .frontier"
 
 
-def people(seed=0, n=200):
+def people(seed=0, n=150):
     chance = np.random.default_rng(seed)
     region, sex = chance.choice(["coast", "inland"], n), chance.choice(["f", "m"], n)
     age = 42.0 + 6 * (region == "inland") + chance.uniform(-20, 20, n)

@@ -22,7 +22,7 @@ from ciplearn._core.rows import as_seed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Allowance, Judged, checked_criterion, judging_splits, rows_of
 from ciplearn.estimators.preparation import NO_ROUTE, Prepared, prepare
-from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, largest_allowed_gamma
+from ciplearn.learning.frontier import ChosenGamma, Frontier, Point, checked_interval, largest_allowed_gamma
 from ciplearn.learning.invariance import Invariance
 
 # A penalty has levelled off unless ten times the gamma lowers it to less than this share; folds of few rows.
@@ -108,6 +108,9 @@ class GammaSearch(MetaEstimatorMixin, BaseEstimator):
         scoring, cv = self._renamed("scoring", "measure"), self._renamed("cv", "folds")
         measure = checked_criterion(scoring, classifier=is_classifier(self.estimator), further=("penalty",))
         whole(self.max_trials, "max_trials", minimum=2)
+        # Before anything is trained.
+        checked_interval(self.low, self.high)
+        (positive if measure == "penalty" else non_negative)(self.tolerance, "tolerance")
         check_flags(self, "refit")
         passed = nullcontext(self.verbose) if hasattr(self.verbose, "update") else None
         with passed or tqdm(total=self.max_trials + 1, disable=not self.verbose, unit="gamma") as bar:
@@ -216,9 +219,8 @@ class _Trials:
 
     def within_tolerance(self) -> ChosenGamma:
         search = self.search
-        tolerance = non_negative(search.tolerance, "tolerance")
         self.measured(0.0)
-        allowance = Allowance(self.measure, tolerance, self.judged[0.0])
+        allowance = Allowance(self.measure, search.tolerance, self.judged[0.0])
         if not allowance.explains_something:
             reached = f"{self.measure} {self.points[0].measures[self.measure]:.3g}"
             why = f"Even without a penalty the predictor is no better than a constant ({reached})"
@@ -233,7 +235,7 @@ class _Trials:
 
     def within_bound(self) -> ChosenGamma:
         search = self.search
-        low, high, bound = search.low, search.high, positive(search.tolerance, "tolerance")
+        low, high, bound = search.low, search.high, search.tolerance
         if self.folds[0][0].estimator.route_ == NO_ROUTE:
             raise InputError("There is no penalty to bound where nothing is to be kept; name protected columns.")
         self.measured(0.0)

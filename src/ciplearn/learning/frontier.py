@@ -175,6 +175,14 @@ class ChosenGamma:
     remark: str  # what to know about the ends of the interval or about noise; empty if nothing
 
 
+def checked_interval(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an interval of gamma, if they are some."""
+    low, high = positive(low, "low"), positive(high, "high")
+    if low >= high:
+        raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
+    return low, high
+
+
 def largest_allowed_gamma(
     value_of: Callable[[float], float], allowed: Callable[[float], bool], low: float, high: float, max_trials: int
 ) -> ChosenGamma:
@@ -183,10 +191,8 @@ def largest_allowed_gamma(
     The rule, also where noise makes the value rise and fall: each step keeps the half whose lower end is allowed and
     whose upper end is not, and the answer is the largest gamma that was tried and allowed.
     """
-    low, high = positive(low, "low"), positive(high, "high")
+    low, high = checked_interval(low, high)
     whole(max_trials, "max_trials", minimum=2)
-    if low >= high:
-        raise InputError(f"low must be below high, got low={low:g} and high={high:g}; pass for example 1e-4 and 1e4.")
     tried = {high: allowed(value_of(high))}
     if tried[high]:
         return ChosenGamma(high, f"Even the largest gamma, {high:g}, is within the tolerance; raise high.")
