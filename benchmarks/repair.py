@@ -147,7 +147,51 @@ def additive(seed):
     return CausalGraph.from_edges(edges), here.assign(Y=yes[0]), there.assign(Y=yes[1])
 
 
-MADE = {"mixed": made_up, "additive": additive}
+_BENDS = {
+    "line": lambda total: total,
+    "tanh": lambda total: 2 * np.tanh(total),
+    "hinge": lambda total: np.maximum(total, 0),
+    "wave": lambda total: np.sin(2 * total),
+}
+
+
+def bent(seed):
+    """The same for a random graph in which every column is a bent sum of others, with additive noise."""
+    draw = np.random.default_rng([977, seed])
+    n, width = int(draw.integers(1150, 4300)), int(draw.integers(3, 9))
+    a = (draw.random(n) < draw.uniform(0.3, 0.7)).astype(int)
+    names = [f"x{place}" for place in range(width)]
+    weights, bends, widths = {}, {}, {}
+    for place, name in enumerate(names):
+        parents = [other for other in names[:place] if draw.random() < 0.4] + ["A"] * (draw.random() < 0.45)
+        weights[name] = {parent: 1.1 * draw.normal() for parent in parents}
+        bends[name] = _BENDS[draw.choice([*_BENDS], p=[0.5, 0.2, 0.2, 0.1])]
+        widths[name] = draw.uniform(0.3, 1.2)
+    if not any("A" in parents for parents in weights.values()):
+        weights[names[-1]]["A"] = 1.2
+    noise = {name: widths[name] * draw.normal(size=n) for name in names}
+    causes = [name for name in names if draw.random() < 0.7] or names[-1:]
+    direct = draw.random() < 0.5
+    of_y = {name: draw.normal() for name in causes} | {"A": draw.normal() * direct}
+    luck, share = draw.normal(size=n) * draw.uniform(0.4, 1.5), draw.uniform(0.3, 0.7)
+
+    def world(a):
+        values = {"A": a}
+        for name in names:
+            total = sum((w * values[p] for p, w in weights[name].items()), np.zeros(n))
+            values[name] = bends[name](total) + noise[name]
+        return pd.DataFrame(values), sum(w * values[name] for name, w in of_y.items()) + luck
+
+    (here, score), (there, moved_score) = world(a), world(1 - a)
+    edges = [(parent, name) for name, parents in weights.items() for parent in parents]
+    edges += [(name, "Y") for name in causes] + [("A", "Y")] * direct
+    cut = np.quantile(score, share)
+    yes = [np.where(each > cut, "yes", "no") for each in (score, moved_score)]
+    graph = CausalGraph.from_edges(edges, nodes=["A", *names, "Y"])
+    return graph, here.assign(Y=yes[0]), there.assign(Y=yes[1])
+
+
+MADE = {"mixed": made_up, "additive": additive, "bent": bent}
 
 
 def tables(options):
