@@ -1,7 +1,7 @@
 """What `ciplearn fit` delivers without options, where true counterfactuals are known.
 
-``labels``: tables of labels with a binary attribute at the root (`repair.py`); ``--made additive`` and ``bent``: every row
-tells its noise, ``mixed``: a quarter of the columns are labels and do not. Per table the share of the unconstrained
+``labels``: tables of labels with a binary attribute at the root (`repair.py`); ``--made additive`` and ``bent``: each
+row tells its noise, ``mixed``: a quarter of the columns are labels and do not. Per table the share of the unconstrained
 total effect that is left, the AUC beside CF2's, and the seconds. Looked at when the choice at the floor was settled
 (`_at_the_floor` and `_far_better` in `routes/goal.py`), so report others: mixed 101, 102, 1000 to 1018, 4100 to 4111;
 additive 5000 to 5019, 9001 to 9211. With a factor of 3 in place of 1.5, a line was taken for a network on additive 9100
