@@ -159,15 +159,13 @@ class Report:
         outputs, outcome = list(self.audit.vcf.per_output), self.audit.verdict.outcome
         if not self.audit.is_classifier:
             return outcome
-        many = f"the probabilities of {outcome}"
-        return many if len(outputs) > 1 else f"the probability that {outcome} is “{outputs[0]}”"
+        return f"probabilities of {outcome}" if len(outputs) > 1 else f"probability that {outcome} is “{outputs[0]}”"
 
     @property
     def question(self) -> str:
         """What the page answers."""
-        named = self.answer.removeprefix("the ")
         does = "Do" if len(self.audit.vcf.per_output) > 1 else "Does"
-        return f"{does} the predicted {named} depend on {as_list(self.audit.verdict.protected)}?"
+        return f"{does} the predicted {self.answer} depend on {as_list(self.audit.verdict.protected)}?"
 
     @property
     def unit(self) -> Unit:
