@@ -114,7 +114,7 @@ def test_gaps_are_dropped_filled_or_named(folder, tmp_path):
 
 
 REFUSED = {
-    "no outcome": (lambda place: CIPRegressor().fit(place), "y is the name of the outcome"),
+    "no outcome": (lambda place: CIPRegressor().fit(place), "y names the outcome.s column"),
     "unknown outcome": (lambda place: CIPRegressor(**SETTINGS).fit(place, "income"), "no column of the table"),
     "weights": (lambda place: CIPRegressor(**SETTINGS).fit(place, sample_weight=[1.0]), "without sample_weight"),
     "each batch": (lambda place: CIPRegressor(**SETTINGS, prepare_once=False).fit(place), "prepared once"),
