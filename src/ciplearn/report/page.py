@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -28,8 +29,9 @@ _WIDE = 10  # from this many nodes on, a drawing leaves out the edges into the p
 _BEFORE = "before"  # what the unconstrained model is called where there is little room
 
 
-def render(report: Report, profile: str) -> str:
-    """Return the page of a report in one of its profiles."""
+@cache
+def _templates() -> Environment:
+    """The templates of all pages, each compiled once."""
     environment = Environment(
         loader=PackageLoader("ciplearn.report", "templates"),
         autoescape=True,
@@ -38,6 +40,12 @@ def render(report: Report, profile: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"short": short, "percent": percent, "decimal": decimal, "listed": as_list, "tied": tied}
+    return environment
+
+
+def render(report: Report, profile: str) -> str:
+    """Return the page of a report in one of its profiles."""
+    environment = _templates()
     verdict = report.audit.verdict
     shared = {
         "report": report,
