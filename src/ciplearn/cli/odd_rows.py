@@ -25,11 +25,12 @@ class OddRows:
     @classmethod
     def of(cls, model: Any, rows: pd.DataFrame) -> OddRows:
         """Count them in complete rows."""
-        labels, beyond = model.encoding_.unseen(rows), model.impossible(rows) if hasattr(model, "impossible") else {}
+        counts = {
+            (name, each): n for name, labels in model.encoding_.unseen(rows).items() for each, n in labels.items()
+        }
+        beyond = model.worlds.impossible(rows) if hasattr(model, "worlds") else {}
         return cls(
-            Counter({(name, label): count for name, counts in labels.items() for label, count in counts.items()}),
-            model.encoding_.far(rows),
-            Counter({name: int(which.sum()) for name, which in beyond.items()}),
+            Counter(counts), model.encoding_.far(rows), Counter({name: int(b.sum()) for name, b in beyond.items()})
         )
 
     def update(self, other: OddRows) -> None:

@@ -121,10 +121,6 @@ class Repaired:
         columns = {column.name: column for column in (*drawn.columns, *trained.columns)}
         return TableEncoding(tuple(columns[name] for name in self.inputs_ if name in columns))
 
-    def impossible(self, rows: pd.DataFrame) -> dict[str, Array]:
-        """Return, per column, which rows hold a number that the causal model holds for impossible."""
-        return self.worlds.impossible(rows)
-
     def _checked(self, X: Any) -> pd.DataFrame:
         rows = self.worlds.checked(X)
         # One of ours says so itself.
