@@ -184,7 +184,7 @@ def test_rows_that_are_alike_are_those_of_one_kind_and_the_first_of_them_is_name
     n = int(draw.integers(1, 80))
     columns = [draw.integers(0, 3, n).astype(float), draw.choice(list("ab"), n), draw.integers(0, 2, (n, 2))]
     columns[0][draw.random(n) < 0.2] = np.nan
-    first, kinds = alike(columns)
+    first, kinds = alike(columns, n)
     rows = [tuple(map(str, row)) for row in zip(columns[0], columns[1], *columns[2].T, strict=True)]
     assert [rows[place] for place in first[kinds]] == rows
     assert len(first) == len(set(rows))
@@ -192,4 +192,8 @@ def test_rows_that_are_alike_are_those_of_one_kind_and_the_first_of_them_is_name
 
 
 def test_no_rows_are_of_no_kind():
-    assert [each.tolist() for each in alike([np.empty(0), np.empty((0, 2))])] == [[], []]
+    assert [each.tolist() for each in alike([np.empty(0), np.empty((0, 2))], 0)] == [[], []]
+
+
+def test_rows_without_columns_are_all_alike():
+    assert [each.tolist() for each in alike([], 3)] == [[0], [0, 0, 0]]

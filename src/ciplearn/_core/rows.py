@@ -36,9 +36,9 @@ Array = np.ndarray[Any, Any]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
-def alike(columns: Sequence[Any]) -> tuple[Array, Array]:  # (n,) or (n, d) each -> (m,), (n,)
+def alike(columns: Sequence[Any], n: int) -> tuple[Array, Array]:  # (n,) or (n, d) each -> (m,), (n,)
     """Return the first row of each kind of row, and of which of these kinds each row is."""
-    kinds = np.zeros(len(columns[0]), dtype=np.int64)
+    kinds = np.zeros(n, dtype=np.int64)
     for column in (one for each in columns for one in (each.T if each.ndim == 2 else [each])):
         codes, values = pd.factorize(column, use_na_sentinel=False)
         kinds, _ = pd.factorize(kinds * len(values) + codes)  # both are below the number of rows

@@ -66,7 +66,7 @@ class Asked:
     def __call__(self, frame: pd.DataFrame) -> Array:  # (n, q)
         """Return numbers: of two labels the probability of the second."""
         # Imagined rows repeat one another, and a model may be slow: of rows that are alike it is asked about one.
-        first, like = alike([frame[name] for name in self.inputs])
+        first, like = alike([frame[name] for name in self.inputs], len(frame))
         if 2 * len(first) < len(like):
             return self(frame.iloc[first])[like]
         # Labels that tell rows apart, also those of one row in several worlds: an answer may come in another order.

@@ -134,7 +134,7 @@ class Design:
         Worlds of one row share most parents, and labels take few values: most imagined rows repeat others.
         """
         parts = self.parts(values)
-        first, like = alike(parts)
+        first, like = alike(parts, len(parts[0]))
         repeats = 2 * len(first) < len(like)
         matrix = self.standardised([part[first] for part in parts] if repeats else parts)
         if not repeats:
