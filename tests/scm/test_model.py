@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from ciplearn import StructuralCausalModel
+from ciplearn import StructuralCausalModel, datasets
 from ciplearn._core.errors import CiplearnError, GraphError, InputError, InputTypeError
 from ciplearn.causal import CausalGraph
 from ciplearn.scm import Additive, Categories, GumbelMax, Vector
@@ -362,3 +362,12 @@ def test_more_draws_than_memory_holds_are_refused(counts):
 
 def test_the_model_prints_what_it_is():
     assert repr(models.chain().do({"A": 1.0})) == "StructuralCausalModel(4 nodes, known equations, do(A))"
+
+
+def test_one_draw_of_each_row_can_be_taken_alone():
+    scm = datasets.first_synthetic()
+    units = scm.abduct(scm.sample(3, random_state=0), n_draws=2, random_state=0)
+    taken = units.take([2, 0, 2], [1, 0, 0])
+    assert (taken.n, taken.draws, list(taken.index)) == (3, 1, [2, 0, 2])
+    for node, noise in units.noise.items():
+        assert (taken.noise[node] == noise[[2 * 2 + 1, 0, 2 * 2]]).all()

@@ -149,9 +149,8 @@ class Worlds:
             drawn = setting[node].reshape(n, len(levels), *setting[node].shape[1:])
             both = np.concatenate([drawn, np.stack(near, axis=1)], axis=1)
             setting = {node: both.reshape(n * count, *both.shape[2:])}
-        shown = units.take(np.repeat(np.arange(n), count))
-        if not self.levels.listed:
-            shown = _one_draw(shown, np.tile(np.arange(count) % units.draws, n))
+        draw = None if self.levels.listed else np.tile(np.arange(count) % units.draws, n)
+        shown = units.take(np.repeat(np.arange(n), count), draw)
         shares = np.array([*levels.shares, *(1 / len(near) for _ in near)])
         return self._rounded(self.under(shown, setting)), np.broadcast_to(shares, (n, count))
 
@@ -307,12 +306,3 @@ class RowNoise(np.random.Generator):
     def standard_normal(self, size: Any = None, **more: Any) -> Any:  # type: ignore[override]
         """Normal draws."""
         return self.normal(size=size)
-
-
-def _one_draw(units: Units, places: Array) -> Units:
-    """The units with one of the draws of their noise each."""
-    if units.draws == 1:
-        return units
-    picked = np.arange(len(places)) * units.draws + places
-    values, noise = ({node: array[picked] for node, array in each.items()} for each in (units.values, units.noise))
-    return replace(units, values=values, noise=noise, draws=1)

@@ -276,15 +276,20 @@ class Units:
         """How many units there are: rows times draws."""
         return len(self.index) * self.draws
 
-    def take(self, rows: Any) -> Self:
-        """Return the units of some rows, by number; a row may be named several times."""
+    def take(self, rows: Any, draw: Any = None) -> Self:
+        """Return the units of some rows, by number; a row may be named several times.
+
+        ``draw`` : the number of one draw for each, which then stands alone.
+        """
         rows = np.asarray(rows, dtype=np.int64)
-        units = (rows[:, None] * self.draws + np.arange(self.draws)).ravel()
+        wanted = np.arange(self.draws) if draw is None else np.asarray(draw)[:, None]
+        units = (rows[:, None] * self.draws + wanted).ravel()
         values, noise = (
             {node: array.take(units, axis=0) for node, array in arrays.items()} for arrays in (self.values, self.noise)
         )
         effective = None if self.effective_draws is None else self.effective_draws[rows]
-        return replace(self, values=values, noise=noise, index=self.index.take(rows), effective_draws=effective)
+        left: dict[str, Any] = {"draws": self.draws if draw is None else 1, "effective_draws": effective}
+        return replace(self, values=values, noise=noise, index=self.index.take(rows), **left)
 
     def only(self, nodes: Collection[str]) -> Self:
         """Return the same units with the values and the noise of some nodes alone."""
