@@ -12,8 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
 from ciplearn.errors import CiplearnError, FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
+from ciplearn.repairing.measured import Conformal
 from ciplearn.scm import Additive, AdditiveNoise, LocationScale, Log, SimultaneousQuantiles
 
 GRAPH = CausalGraph.from_edges("Z -> A, A -> L, A -> Y, L -> Y, Z -> Y")
@@ -55,7 +55,7 @@ def classes():
 
 
 def test_radius_is_the_score_that_a_new_row_stays_below():
-    conformal = Conformal(np.arange(1.0, 20.0))  # 19 scores
+    conformal = Conformal(lambda: np.arange(1.0, 20.0))  # 19 scores
     assert conformal.radius(0.9) == 18  # ⌈20 · 0.9⌉
     assert conformal.radius(0.95) == 19
     assert conformal.radius(0.96) == np.inf

@@ -31,7 +31,8 @@ from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, repair
 from ciplearn.repairing.measured import BLIND
 from ciplearn.report import Report
-from ciplearn.routes.comparison import how_made
+from ciplearn.routes import ROUTES
+from ciplearn.routes.beside import Unconstrained
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
@@ -315,8 +316,7 @@ def _labelled(rows: pd.DataFrame, verdict: Verdict, task: str) -> pd.DataFrame:
 def _how_trained(folder: ModelFolder) -> str:
     training, model = folder.training, folder.model
     gamma, strength = training["gamma"], getattr(model, "strength", None)
-    how = how_made(
-        model.route_,
+    how = ROUTES.get(model.route_, Unconstrained).how.format(
         gamma="none" if gamma is None else f"{gamma:.3g}",
         penalty=_penalty_name(model),
         strength="full" if strength == math.inf else f"{strength or 0:.3g}",

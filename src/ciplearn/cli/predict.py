@@ -25,8 +25,8 @@ from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
 from ciplearn.cli.model_folder import AnyTable, ModelFolder
-from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.output import is_terminal, keep_inputs, note, progress, say, say_json
+from ciplearn.estimators.tables import OddRows
 from ciplearn.evaluation.any_model import from_module
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import COPIED, TableFile
@@ -77,7 +77,8 @@ def predict(asked: Predict) -> None:
                 bar.update(len(answers))
     if empty:
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
-    odd.say(folder.model)
+    for sentence in odd.sentences(folder.model):
+        note(sentence)
     if asked.as_json:
         say_json({"rows": rows, "without_prediction": empty, **odd.data(), "file": str(out)})
     elif out is not None and is_terminal():

@@ -34,7 +34,6 @@ from ciplearn._core.errors import (
 from ciplearn._core.rows import Array, RowsDrawn, TrainedRows, digested, row_digests, smallest
 from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.commands import AUTO, INDEPENDENCE, REPAIR, Plan
-from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.options import join_names
 from ciplearn.cli.output import note, progress, tell_listener
 from ciplearn.cli.training_table import (
@@ -52,6 +51,7 @@ from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.networks import check_size
 from ciplearn.estimators.preparation import LEFT_OUT, Prepared
 from ciplearn.estimators.streaming import fit_stream
+from ciplearn.estimators.tables import OddRows
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.learning.settings import TrainingSettings, chosen_device
@@ -257,7 +257,8 @@ def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
         held_X, held_y = held_X[seen], held_y[seen]
     if len(held_X) < _LEAST_SCORED:
         return {}
-    OddRows.of(model, held_X).say(model)
+    for sentence in OddRows.of(model, held_X).sentences(model):
+        note(sentence)
     with warnings.catch_warnings():
         for said in _OF_ODD_ROWS:
             warnings.simplefilter("ignore", said)

@@ -176,10 +176,10 @@ def _needed_part(
         made.add(outcome)
     near = {parent for node in made for parent in graph.parents(node)}
     kept = {*inputs, *protected, *made, *near, *causes_of(graph, protected, outcome)}
-    return CausalGraph.from_edges(
-        [edge for edge in graph.directed if edge[1] in made],
-        bidirected=[edge for edge in graph.bidirected if set(edge) <= kept],
-        undirected=[edge for edge in graph.undirected if set(edge) <= kept],
-        nodes=[node for node in graph.nodes if node in kept],
-        latent=[node for node in graph.latent if node in kept],
+    return CausalGraph(
+        tuple(node for node in graph.nodes if node in kept),
+        tuple(edge for edge in graph.directed if edge[1] in made),
+        tuple(edge for edge in graph.bidirected if set(edge) <= kept),
+        tuple(edge for edge in graph.undirected if set(edge) <= kept),
+        graph.latent & kept,
     )

@@ -17,10 +17,9 @@ from ciplearn._core.files import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
 from ciplearn.repairing.formula import BlindFormula, Engine, Formula
-from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
+from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
@@ -145,7 +144,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
     floor = said["floor"]
-    scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
+    scores = None if said["scores"] is None else np.array([_read_number(x) for x in said["scores"]])
     return Repaired(
         asked,
         worlds,
@@ -156,7 +155,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         rests_on=str(said["rests_on"]),
         floor=floor and Floor(floor["typical"], math.nan, 2 * floor["n_rows"], floor["left"]),
         notes=tuple(said["notes"]),
-        conformal=scores,
+        conformal=None if scores is None else Conformal(lambda: scores),
     )
 
 
