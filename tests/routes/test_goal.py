@@ -106,7 +106,7 @@ def measured_field(paths):
     table["loss"] = [loss(one.judged) for one in measured.values()]
     table["vcf"] = [one.vcf for one in measured.values()]
     table["effect"] = [one.pairs[0].effect for one in measured.values()]
-    return Field(table, measured, rows[0]["name"], Unit(probability=False), limit=1.0, audited=100)
+    return Field(table, measured, rows[0]["name"], Unit(probability=False), limit=1.0, audited=100, standing={})
 
 
 def picked(field, goal):

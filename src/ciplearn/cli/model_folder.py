@@ -232,7 +232,7 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
     """Write everything that a training has left into an empty folder; ``settings``: the options that repeat it."""
     save_model(trained.model, folder, dict(trained.scores))
     trials = []
-    for number, point in enumerate(trained.trace.points):
+    for number, point in enumerate(trained.trace):
         # The model itself is one of them, unless it was trained once more.
         model = trained.models[point.gamma]
         name = _ITSELF if model is trained.model else f"trials/{number:02d}"
