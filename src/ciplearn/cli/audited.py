@@ -22,6 +22,7 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
+from ciplearn.estimators.preparation import is_unconstrained
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
@@ -237,7 +238,7 @@ class Audited:
         trials = folder.trials
         # Of a repaired model, as it was.
         before = folder.model.at(0.0) if isinstance(folder.model, Repaired) else None
-        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or before)
+        free = None if is_unconstrained(folder.model) else self.reordered(trials.get(0.0) or before)
         compared = {} if free is None else {FREE: free}
         if not self.is_ours:
             rule = f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."

@@ -23,7 +23,6 @@ from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
 from ciplearn.cli.training_table import TASKS, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.problem import Roles
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
@@ -138,11 +137,6 @@ class ModelFolder:
     def labels(self) -> list[str]:
         """Columns that are read as text."""
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
-
-    @property
-    def is_unconstrained(self) -> bool:
-        """Whether the model was trained for accuracy alone."""
-        return not self.training["gamma"] and self.model.route_ in (INDEPENDENCE, NO_ROUTE)
 
     @cached_property
     def comparison(self) -> Comparison | None:
