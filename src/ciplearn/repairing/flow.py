@@ -86,11 +86,13 @@ def repair(
         engine = Correction.of(asked, worlds, known, generator)
     measured = Curve.of(engine, worlds, known.iloc[np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])])
     notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
-    found = Repaired(
+    repaired = Repaired(
         asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes, table=known
     )
     several = asked.classes is None and asked(known.head(1)).shape[1] > 1
-    return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
+    if several:
+        return repaired
+    return repaired.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
 
 
 def _notes(worlds: Worlds) -> tuple[str, ...]:

@@ -124,13 +124,13 @@ def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFram
     knobs = engine.under(worlds, worlds.units(rows, alone=True), [*settings, *compared])
     in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
     own = engine.knob(rows)
-    model, found = own.at(0.0), []
+    model, measures = own.at(0.0), []
     for gamma in STRENGTHS:
         vcf = _variance(in_worlds, law.shares, gamma)
         effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
         change = float(np.square(own.at(gamma) - model).sum(axis=1).mean())
-        found.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
-    table = pd.DataFrame(found)
+        measures.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
+    table = pd.DataFrame(measures)
     table.insert(3, "left", table["vcf"] / table["vcf"].iloc[0] if table["vcf"].iloc[0] > 0 else 0.0)
     return table
 
@@ -152,12 +152,12 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
     if any(isinstance(scm.kinds[name], Vector) for name in names):
         return [], []
     levels = {name: compared_values(rows, scm, name, {}) for name in names}
-    found: list[dict[str, object]] = []
+    compared: list[dict[str, object]] = []
     pairs: list[tuple[int, int]] = []
     for _, settings, differ in pairs_of(levels):
-        pairs += [(len(found) + i, len(found) + j) for i, j in differ]
-        found += settings
-    return found, pairs
+        pairs += [(len(compared) + i, len(compared) + j) for i, j in differ]
+        compared += settings
+    return compared, pairs
 
 
 FORMULA, CORRECTION, BLIND = "formula", "correction", "blind formula"

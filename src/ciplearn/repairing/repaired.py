@@ -51,7 +51,7 @@ class Repaired:
     ----------
     strength : float
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
-    rests_on : "formula" or "correction"
+    rests_on : "formula", "correction" or "blind formula"
     floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
