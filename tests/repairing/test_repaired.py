@@ -316,3 +316,20 @@ def test_frame_of_another_library_is_told_how_to_become_one_of_pandas(numbers):
     frame = type("DataFrame", (), {"to_pandas": None, "__module__": "polars.dataframe"})()
     with pytest.raises(CiplearnError, match=r"must be a pandas DataFrame, got polars\.dataframe\.DataFrame"):
         repaired.predict(frame)
+
+
+def test_intervals_are_measured_when_they_are_first_asked_for(numbers):
+    scm, table, model, _ = numbers
+    shown = []
+
+    def counted(frame):
+        shown.append(len(frame))
+        return model.predict(frame)
+
+    repaired = repair(counted, table, scm=scm, outcome="Y", protected="A", inputs=[*table.columns.drop("Y")])
+    shown.clear()
+    radius = repaired.conformal.radius(0.9)
+    assert sum(shown) >= len(table)
+    shown.clear()
+    assert repaired.conformal.radius(0.9) == radius
+    assert not shown
