@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from ciplearn._core.columns import in_kinds
-from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning, optional_module
+from ciplearn._core.errors import InputError, OddRowsWarning, optional_module
 from ciplearn._core.files import whole_file
 from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
@@ -118,10 +118,8 @@ class _RowAnswers:
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                with warnings.catch_warnings():
-                    # Counted over all chunks, and said once.
-                    warnings.simplefilter("ignore", UnseenLevelsWarning)
-                    warnings.simplefilter("ignore", FarOutsideWarning)
+                # Counted over all chunks, and said once.
+                with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
                     answers = _answers(folder.model, complete)
                 if len(complete) < len(inputs):
                     # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.

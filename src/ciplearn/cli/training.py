@@ -24,12 +24,11 @@ from ciplearn._core.columns import CATEGORY, in_kinds, read_numbers
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import (
     CopiesWarning,
-    FarOutsideWarning,
     GraphError,
     InputError,
     NotCertifiedWarning,
     NothingGainedWarning,
-    UnseenLevelsWarning,
+    OddRowsWarning,
 )
 from ciplearn._core.rows import Array, RowsDrawn, TrainedRows, digested, row_digests, smallest
 from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
@@ -66,7 +65,6 @@ _NARROWEST, _WIDEST = 1e-150, 1e150  # squares of wider or narrower ranges are n
 _HALVES = 2  # two halves judge each other: each is trained on once, and has one causal model
 _LEAST_SCORED = 20  # fewer held-out rows say little
 _ROWS_TO_CHOOSE = 40_000  # of a table beyond memory: rows that gamma is chosen on, and that are kept for the audit
-_OF_ODD_ROWS = (UnseenLevelsWarning, FarOutsideWarning)  # what only rows that judge show is in the table
 _BY_CHANCE = 0.05  # of rows that chance repeats more often copies are not told from others
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
@@ -176,8 +174,8 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     with warnings.catch_warnings():
-        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning, *_OF_ODD_ROWS):
-            # Before training, or after it, in one line each.
+        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning, OddRowsWarning):
+            # Before training, or after it, in one line each; what only rows that judge show is in the table.
             warnings.simplefilter("ignore", said_elsewhere)
         by_gamma = _gamma_searched if plan.gamma is None else _at_a_fixed_gamma
         follow = by_gamma if plan.route == INDEPENDENCE else _routes_compared
@@ -261,9 +259,7 @@ def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
         return {}
     for sentence in OddRows.of(model, held_X).sentences(model):
         note(sentence)
-    with warnings.catch_warnings():
-        for said in _OF_ODD_ROWS:
-            warnings.simplefilter("ignore", said)
+    with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
         return _measures(model, held_X, held_y)
 
 
