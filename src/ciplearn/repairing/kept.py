@@ -1,4 +1,4 @@
-"""A repaired model as a folder: numbers and text, of which nothing is ever run."""
+"""Models as folders, trained here or repaired: numbers and text, of which nothing is ever run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, C
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
-from ciplearn.saving import load_model, save_model
+from ciplearn.saving import folder as trained
 from ciplearn.saving.folder import as_path, from_spec, to_spec
 from ciplearn.scm import EstimatedModel, StructuralCausalModel
 
@@ -38,6 +38,65 @@ _CURVE = ("strength", "change", "vcf", "left", "effect")
 _ROUNDING = 1e-6
 _LISTED = [each.__name__ for each in (NoCauses, OfLevels)]
 _UNLISTED = [each.__name__ for each in (NoCauses, OfNumbers, OfPairs)]
+
+
+def save_model(model: Any, folder: str | os.PathLike[str], scores: dict[str, float] | None = None, **more: Any) -> Path:
+    """Write a fitted model; the folder appears whole or not at all.
+
+    Parameters
+    ----------
+    model : CIPRegressor, CIPClassifier or Repaired
+    folder : path
+        Of a folder that holds a saved model, only the files of that model are replaced; a folder that holds anything
+        else is refused.
+    scores : mapping of name to number, optional
+        What to say about the model on its card.
+    more
+        ``overwrite=False`` refuses to replace a saved model; ``counterfactuals=False`` leaves out causal models that
+        imagined training rows. One that cannot be written as data is named all the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, load_model, save_model
+    >>> model = CIPRegressor(epochs=2, random_state=0).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_model(save_model(model, f"{folder}/model")).predict([[2.0]]) == model.predict([[2.0]])
+    array([ True])
+    """
+    from ciplearn.repairing.repaired import Repaired
+
+    if isinstance(model, Repaired):
+        return save_repaired(model, folder, overwrite=more.get("overwrite", True))
+    return trained.save_model(model, folder, scores, **more)
+
+
+def load_model(folder: str | os.PathLike[str], module: Any = None, device: str = "cpu", **more: Any) -> Any:
+    """Read a model that `save_model` has written.
+
+    Parameters
+    ----------
+    folder : path
+    module : torch.nn.Module, or a function that returns one, optional
+        A network of the same architecture, for a model that was trained with its own ``module``.
+    device : str
+    more
+        ``counterfactuals=EstimatedModel.load`` reads the causal model that imagined training rows; ``model=`` and
+        ``scm=`` pass the model of a repair and a known causal model, where the folder does not hold them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, load_model, save_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = save_model(CIPRegressor(epochs=2).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0]), f"{folder}/model")
+    ...     load_model(kept).epochs
+    2
+    """
+    place = as_path(folder)
+    if os.path.exists(place / DESCRIPTION):
+        return load_repaired(place, more.get("model"), scm=more.get("scm"))
+    return trained.load_model(folder, module, device, **more)
 
 
 def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -208,7 +267,7 @@ def _rise(values: list[float | None]) -> bool:
 def _write_model(model: Any, folder: Path) -> str | None:
     """Write the model where it is data, and return the name of what was written."""
     if isinstance(model, CIPEstimator):
-        save_model(model, folder / _OURS)
+        trained.save_model(model, folder / _OURS)
         return _OURS
     if isinstance(model, str | Path):
         (folder / _ONNX).write_bytes(Path(model).read_bytes())
@@ -223,7 +282,7 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
     if model is not None:
         return model
     if kept == _OURS:
-        return load_model(place / _OURS)
+        return trained.load_model(place / _OURS)
     if kept == _ONNX:
         read_listed(place, _ONNX, _LARGEST)
         return place / _ONNX
