@@ -22,7 +22,7 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
-from ciplearn.estimators.preparation import is_unconstrained
+from ciplearn.estimators.base import is_unconstrained
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label

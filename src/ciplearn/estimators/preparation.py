@@ -297,11 +297,6 @@ def prepare(
     return Prepared(estimator, tuple(splits), scale)
 
 
-def is_unconstrained(model: Any) -> bool:
-    """Whether a model was trained for accuracy alone: without a penalty, and along no route that does without one."""
-    return not getattr(model, "gamma_", None) and getattr(model, "route_", None) in (INDEPENDENCE, NO_ROUTE)
-
-
 def preparation_seed(random_state: Any) -> int:
     """The seed of what trainings with other seeds share; without a random state it is the same in every process."""
     return 0 if random_state is None else as_seed(random_state)

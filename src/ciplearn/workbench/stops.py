@@ -20,7 +20,7 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import Audited, Effort
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.estimators.preparation import is_unconstrained
+from ciplearn.estimators.base import is_unconstrained
 from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.evaluation import Audit, variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
