@@ -37,7 +37,6 @@ from ciplearn.repairing.kept import load_repaired
 from ciplearn.report.content import PROFILES
 from ciplearn.routes import ROUTES
 from ciplearn.routes.beside import _BASELINES
-from ciplearn.routes.comparison import how_made
 from ciplearn.routes.route import Candidate, Family, Route
 from ciplearn.saving.folder import from_spec, to_spec
 from ciplearn.scm.kinds import KEPT
@@ -254,7 +253,7 @@ def test_every_route_says_how_and_stands_on_all_faces():
     for name, kind in of_library(ROUTES).items():
         assert kind.name == name
         assert kind.rests_on
-        assert how_made(name, gamma="1", penalty="HSCIC", strength="2").endswith(".")
+        assert kind.how.format(gamma="1", penalty="HSCIC", strength="2").endswith(".")
         assert f'`"{name}"`' in page("api.md")
         assert f"`{name}`" in page("command-line.md")
     assert set(of_library(ROUTES)) <= named_in_help("route")

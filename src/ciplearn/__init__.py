@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from ciplearn.penalties import MMD as MMD
     from ciplearn.penalties import ResidualHSCIC as ResidualHSCIC
     from ciplearn.repairing import Repaired as Repaired
+    from ciplearn.repairing import load_model as load_model
     from ciplearn.repairing import load_repaired as load_repaired
+    from ciplearn.repairing import save_model as save_model
     from ciplearn.repairing.flow import repair as repair
-    from ciplearn.repairing.models import load_model as load_model
-    from ciplearn.repairing.models import save_model as save_model
     from ciplearn.report import Report as Report
     from ciplearn.routes import compare_routes as compare_routes
     from ciplearn.saving import export_onnx as export_onnx

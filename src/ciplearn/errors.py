@@ -19,10 +19,11 @@ from ciplearn._core.errors import (
     NothingGainedWarning,
     NothingProtectedWarning,
     NumericalError,
+    OddRowsWarning,
     UnseenLevelsWarning,
 )
 
 __all__ = ["CiplearnError", "CiplearnWarning", "CopiesWarning", "FarOutsideWarning", "GraphError", "GraphSyntaxError"]
 __all__ += ["InputError", "InputTypeError", "MissingDataError", "MissingDependencyError", "NamesWarning"]
 __all__ += ["NotCertifiedWarning", "NothingGainedWarning", "NothingProtectedWarning", "NumericalError"]
-__all__ += ["UnseenLevelsWarning"]
+__all__ += ["OddRowsWarning", "UnseenLevelsWarning"]

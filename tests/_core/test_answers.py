@@ -118,9 +118,3 @@ def test_a_file_of_another_question_is_refused(tmp_path):
     path.write_text("no json\n")
     with pytest.raises(InputError, match="no answers of this kind"):
         KeptAnswers(path, "q")
-
-
-def test_without_a_file_nothing_is_written():
-    kept = KeptAnswers(None, "q")
-    kept.add("a", {"vcf": 1.0})
-    assert kept.known == {"a": {"vcf": 1.0}}

@@ -10,6 +10,7 @@ from ciplearn.cli.app import run
 from ciplearn.cli.commands import Fit, Plan
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.output import progress
+from ciplearn.estimators.base import CIPEstimator
 from tests.cli.people import GRAPH, people
 
 TINY = ["--epochs=1", "--gamma=1", "--no-compare"]
@@ -278,3 +279,13 @@ def test_labels_that_only_held_out_rows_show_are_counted_in_a_sentence(tmp_path,
     said = capsys.readouterr().err
     assert said.count("training never saw these labels") == 1
     assert " in S (" in said
+
+
+def test_the_models_that_are_compared_share_one_penalty_on_the_rows_that_judge(place, tmp_path, monkeypatch):
+    prepared, penalty_on = [], CIPEstimator.penalty_on
+    monkeypatch.setattr(CIPEstimator, "penalty_on", lambda *call: prepared.append(len(call[1])) or penalty_on(*call))
+    call = ["fit", str(place / "people.csv"), "--graph", GRAPH, "--epochs=1", "--gamma=1", "--out", str(tmp_path / "m")]
+    assert run(call) == 0
+    assert len(trained(tmp_path / "m")["trials"]) == 2
+    # Rows that judge both models, and rows that are kept for the audit.
+    assert len(prepared) == 2

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import sys
 from functools import partial
 
 import matplotlib as mpl
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from ciplearn import CausalGraph, sensitivity
+from ciplearn import CausalGraph, datasets, sensitivity
 from ciplearn._core.errors import InputError
 from ciplearn._core.workers import OneProcess
 from ciplearn.doubt.falsification import RankCorrelations, Refutation
@@ -286,3 +287,13 @@ def test_graphs_without_a_vcf_are_not_counted_and_say_why():
     assert found.table["vcf"].isna().tolist() == [False, True]
     assert "the 0 of 1 other graphs" in str(found)
     assert "For 1 VCF could not be measured: The predictor" in str(found)
+
+
+def test_without_a_file_no_answer_is_kept_or_told_apart_by_its_text(monkeypatch):
+    module = sys.modules["ciplearn.doubt.graph_sensitivity"]
+    monkeypatch.setattr(module, "KeptAnswers", None)
+    monkeypatch.delattr(module.Variant, "key")
+    people = datasets.applicants().sample(100, random_state=0)[["sex", "hours", "income"]]
+    graph = CausalGraph.from_edges("sex -> hours, hours -> income, sex -> income")
+    asked = {"outcome": "income", "protected": ["sex"], "inputs": ["hours"], "n_points": 20, "limit": 1}
+    assert sensitivity(lambda frame: frame["hours"], graph, people, **asked).table["vcf"].notna().sum() == 2

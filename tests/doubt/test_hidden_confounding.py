@@ -1,4 +1,5 @@
 import json
+import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -195,3 +196,14 @@ def test_amounts_stay_positive_and_no_hidden_cause_is_the_model_as_it_is():
     found = hidden_confounding(model, graph, table, "A", rho=[-0.5, 0.0, 0.5], **asked).table.set_index("rho")["vcf"]
     assert min(seen) > 0
     assert found[0.0] == pytest.approx(a.var(), rel=0.15)
+
+
+def test_a_node_is_fitted_once_for_all_correlations(monkeypatch):
+    module, fitted = sys.modules["ciplearn.doubt.hidden_confounding"], []
+    table = confounded(200)
+    like = fit_scm(GRAPH, table, random_state=0)
+    monkeypatch.setattr(module, "fit_scm", lambda *call, **more: fitted.append(call) or fit_scm(*call, **more))
+    small = {"n_points": 20, "n_interventions": 10, "inputs": ["L"]}
+    hidden_confounding(through, GRAPH, table, "A", rho=[-0.5, 0.0, 0.5], like=like, **small)
+    # The model of all nodes, the node as it is, and the node with each of two correlations.
+    assert len(fitted) == 4

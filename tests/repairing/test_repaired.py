@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
 from ciplearn.errors import CiplearnError, FarOutsideWarning, InputError, UnseenLevelsWarning
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction
+from ciplearn.repairing.measured import Conformal
 from ciplearn.scm import Additive, AdditiveNoise, LocationScale, Log, SimultaneousQuantiles
 
 GRAPH = CausalGraph.from_edges("Z -> A, A -> L, A -> Y, L -> Y, Z -> Y")
@@ -56,7 +56,7 @@ def classes():
 
 
 def test_radius_is_the_score_that_a_new_row_stays_below():
-    conformal = Conformal(np.arange(1.0, 20.0))  # 19 scores
+    conformal = Conformal(lambda: np.arange(1.0, 20.0))  # 19 scores
     assert conformal.radius(0.9) == 18  # ⌈20 · 0.9⌉
     assert conformal.radius(0.95) == 19
     assert conformal.radius(0.96) == np.inf
@@ -332,3 +332,20 @@ def test_model_is_asked_once_about_rows_that_are_alike():
     assert (asked(table)[:, 0] == table["x"] * 2).all()
     assert (asked(table.iloc[:3])[:, 0] == [2.0, 4.0, 6.0]).all()
     assert shown == [3, 3]
+
+
+def test_intervals_are_measured_when_they_are_first_asked_for(numbers):
+    scm, table, model, _ = numbers
+    shown = []
+
+    def counted(frame):
+        shown.append(len(frame))
+        return model.predict(frame)
+
+    repaired = repair(counted, table, scm=scm, outcome="Y", protected="A", inputs=[*table.columns.drop("Y")])
+    shown.clear()
+    radius = repaired.conformal.radius(0.9)
+    assert sum(shown) >= len(table)
+    shown.clear()
+    assert repaired.conformal.radius(0.9) == radius
+    assert not shown

@@ -14,7 +14,7 @@ from ciplearn.evaluation import Limits
 from ciplearn.evaluation.scores import Unit
 from ciplearn.learners import Linear
 from ciplearn.repairing.formula import Formula
-from ciplearn.routes import Comparison, ShareOfVCF, Strict, WithinLimits, compare_routes
+from ciplearn.routes import Comparison, ShareOfVCF, Strict, Tolerance, WithinLimits, compare_routes
 from ciplearn.routes.goal import Field
 from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.repaired import RepairRoute
@@ -106,7 +106,7 @@ def measured_field(paths):
     table["loss"] = [loss(one.judged) for one in measured.values()]
     table["vcf"] = [one.vcf for one in measured.values()]
     table["effect"] = [one.pairs[0].effect for one in measured.values()]
-    return Field(table, measured, rows[0]["name"], Unit(probability=False), limit=1.0, audited=100)
+    return Field(table, measured, rows[0]["name"], Unit(probability=False), limit=1.0, audited=100, standing={})
 
 
 def picked(field, goal):
@@ -268,3 +268,23 @@ def test_blind_repair_comes_back_from_its_folder(by_label, tmp_path):
 
 def test_where_rows_tell_their_noise_nothing_is_repaired_blindly(within):
     assert not within.table["name"].str.contains("blindly").any()
+
+
+def test_what_rests_on_a_causal_model_has_to_be_clearly_better_than_what_does_not():
+    field = measured_field({"linear": (0.2, 0.4), "boosted": (0.2, 0.4)})
+    table = field.table.assign(vcf=[4.0, 1.0, 1.0, 4.0, 0.95, 0.95], rests_on="", share=np.nan, gamma=np.nan)
+    table["kind"] = ["unconstrained", "by graph", "by graph", "unconstrained", "by model", "by model"]
+    field = replace(field, table=table, standing={"by graph": 0})
+    assert picked(field, Tolerance(1.0)).name.startswith("linear")
+    field.table.loc[field.table["kind"] == "by model", "vcf"] = 0.5
+    assert picked(field, Tolerance(1.0)).name.startswith("boosted")
+    assert picked(replace(field, standing={}), Tolerance(1.0)).name.startswith("boosted")
+
+
+def test_where_nothing_judges_the_route_of_the_first_standing_is_taken():
+    field = measured_field({"linear": (0.2, 0.4), "boosted": (0.2, 0.4)})
+    table = field.table.assign(vcf=np.nan, rests_on="", share=np.nan, gamma=np.nan)
+    table["kind"] = ["unconstrained", "second", "second", "unconstrained", "first", "of a model"]
+    field = replace(field, table=table, standing={"first": 0, "second": 1})
+    assert picked(field, Tolerance(1.0)).name == "boosted at 27.4"
+    assert picked(replace(field, standing={"second": 1}), Tolerance(1.0)).name.startswith("linear")

@@ -242,6 +242,7 @@ WRONG = {
     "statement that nothing encodes": (["statement_encodings"], [], "model.json fits no model"),
     "statement encoded by text": (["statement_encodings", 0, 0], "x", "model.json fits no model"),
     "verdict on nobody": (["roles", "verdict", "protected"], [], "model.json fits no model"),
+    "assumption about a number": (["roles", "verdict", "injective"], [1], "no verdict on this graph"),
     "range that is no number": (["encoding", "columns", 0, "high"], np.nan, "NumberColumn in a way that does not fit"),
 }
 

@@ -26,14 +26,14 @@ _HOLDS_NOTHING_ELSE = (bool, int, float, str, bytes, type, np.generic, np.ndarra
 class KeptAnswers:
     """Answers to one question, a line each, written down as they come: a job that was stopped goes on where it was.
 
-    ``path``: the file, which may not be there yet; None keeps nothing. ``digest``: what tells the question apart: a
-    file with answers to another one is refused. ``known``: answers that the file holds, by key.
+    ``path``: the file, which may not be there yet. ``digest``: what tells the question apart: a file with answers to
+    another one is refused. ``known``: answers that the file holds, by key.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, digest: str) -> None:
-        self.path, self.digest = None if path is None else Path(path), digest
+    def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
+        self.path, self.digest = Path(path), digest
         self.known: dict[str, dict[str, Any]] = {}
-        if self.path is None or not self.path.exists():
+        if not self.path.exists():
             return
         content = self.path.read_bytes()
         # A line that a kill has cut short is forgotten, and written anew.
@@ -53,8 +53,6 @@ class KeptAnswers:
     def add(self, key: str, answer: dict[str, Any]) -> None:
         """Write an answer down."""
         self.known[key] = answer
-        if self.path is None:
-            return
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"key": key, "digest": self.digest, "answer": answer}) + "\n")
             stream.flush()

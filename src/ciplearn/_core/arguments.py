@@ -122,9 +122,9 @@ def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> in
     return int(value)
 
 
-def first(found: Iterable[T], limit: int | None) -> Iterator[T]:
-    """Return the first ``limit`` of what is found, lazily; all of it for None."""
-    return islice(found, None if limit is None else whole(limit, "limit", minimum=0, maximum=sys.maxsize))
+def first(items: Iterable[T], limit: int | None) -> Iterator[T]:
+    """Return the first ``limit`` items, lazily; all of them for None."""
+    return islice(items, None if limit is None else whole(limit, "limit", minimum=0, maximum=sys.maxsize))
 
 
 def processes(n_jobs: int | None) -> int:

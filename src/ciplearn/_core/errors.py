@@ -131,7 +131,15 @@ class NamesWarning(CiplearnWarning):
     """
 
 
-class UnseenLevelsWarning(CiplearnWarning):
+class OddRowsWarning(CiplearnWarning):
+    """Rows to predict are unlike those of training: what `UnseenLevelsWarning` and `FarOutsideWarning` have in common.
+
+    >>> import ciplearn, warnings
+    >>> warnings.simplefilter("ignore", ciplearn.errors.OddRowsWarning)
+    """
+
+
+class UnseenLevelsWarning(OddRowsWarning):
     """Rows to predict hold labels that training never saw.
 
     >>> import ciplearn, warnings
@@ -139,7 +147,7 @@ class UnseenLevelsWarning(CiplearnWarning):
     """
 
 
-class FarOutsideWarning(CiplearnWarning):
+class FarOutsideWarning(OddRowsWarning):
     """Rows to predict hold numbers of another unit than those of training.
 
     >>> import ciplearn, warnings

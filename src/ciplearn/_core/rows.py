@@ -149,9 +149,9 @@ def chance_repeats(cells: Array) -> Array:  # (n, columns) -> (n,)
     return expected[inverse]
 
 
-def beyond_chance(found: int, expected: float) -> bool:
+def beyond_chance(agreeing: int, expected: float) -> bool:
     """Whether rows agree more often than chance explains, which is known up to a factor of two."""
-    return found > 2 * expected + 3 * np.sqrt(expected)
+    return agreeing > 2 * expected + 3 * np.sqrt(expected)
 
 
 def copy_groups(table: pd.DataFrame) -> Array:  # (n,)

@@ -20,7 +20,7 @@ from torch import Tensor
 from ciplearn._core.arguments import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, check_cells, task_of
 from ciplearn._core.encoding import TableEncoding
-from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
+from ciplearn._core.errors import InputError, OddRowsWarning
 from ciplearn._core.rows import alike, as_seed
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
@@ -190,10 +190,8 @@ validation_fraction, patience, device, mixed_precision, verbose, random_state
         for name in self.inputs_:
             check_cells(table[name])
         warn_of_unseen(self.encoding_, table, stacklevel=4)
-        with warnings.catch_warnings():
-            # The network would count too few of rows that are asked once, and in blocks.
-            warnings.simplefilter("ignore", UnseenLevelsWarning)
-            warnings.simplefilter("ignore", FarOutsideWarning)
+        # The network would count too few of rows that are asked once, and in blocks.
+        with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
             return asked_once(table, self.inputs_, lambda rows: np.mean([ask(view) for view in self._views(rows)], 0))
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list, as_set
-from ciplearn.causal.names import Edge, in_order, unused
+from ciplearn.causal.names import Edge, as_names, in_order, unused
 from ciplearn.causal.statements import Assumption, Finding, Independence, Path
 
 if TYPE_CHECKING:
@@ -354,7 +354,8 @@ def _read_fields(content: Mapping[str, Any], graph: CausalGraph) -> dict[str, An
             map(Assumption, content["assumptions"], content["checks"], content.get("keys") or repeat(""))
         ),
         "outcome": graph.known_observed(content["outcome"], "outcome")[0],
-        **{name: tuple(content[name]) for name in (*_ROLES, "injective", "warnings")},
+        **{name: tuple(content[name]) for name in (*_ROLES, "warnings")},
+        "injective": as_names(content["injective"], "injective"),
         "graph": graph,
         "find_repairs": partial(tuple, [Repair.from_dict(repair) for repair in content.get("repairs", ())]),
         "find_fallbacks": partial(tuple, [Fallback.from_dict(weaker) for weaker in content.get("weaker", ())]),

@@ -22,6 +22,7 @@ from ciplearn.cli.output import note, progress
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
+from ciplearn.estimators.base import is_unconstrained
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
@@ -31,7 +32,8 @@ from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, repair
 from ciplearn.repairing.measured import BLIND
 from ciplearn.report import Report
-from ciplearn.routes.comparison import how_made
+from ciplearn.routes import ROUTES
+from ciplearn.routes.beside import Unconstrained
 from ciplearn.scm import StructuralCausalModel, fit_scm
 from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
@@ -236,7 +238,7 @@ class Audited:
         trials = folder.trials
         # Of a repaired model, as it was.
         before = folder.model.at(0.0) if isinstance(folder.model, Repaired) else None
-        free = None if folder.is_unconstrained else self.reordered(trials.get(0.0) or before)
+        free = None if is_unconstrained(folder.model) else self.reordered(trials.get(0.0) or before)
         compared = {} if free is None else {FREE: free}
         if not self.is_ours:
             rule = f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."
@@ -315,8 +317,7 @@ def _labelled(rows: pd.DataFrame, verdict: Verdict, task: str) -> pd.DataFrame:
 def _how_trained(folder: ModelFolder) -> str:
     training, model = folder.training, folder.model
     gamma, strength = training["gamma"], getattr(model, "strength", None)
-    how = how_made(
-        model.route_,
+    how = ROUTES.get(model.route_, Unconstrained).how.format(
         gamma="none" if gamma is None else f"{gamma:.3g}",
         penalty=_penalty_name(model),
         strength="full" if strength == math.inf else f"{strength or 0:.3g}",

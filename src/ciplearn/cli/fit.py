@@ -191,12 +191,12 @@ def _conclude(
     score = "accuracy" if rows.task == "classification" else "R²"
     if trained.comparison is not None:
         _show_routes(trained.comparison)
-    elif trained.trace.points:
-        points, gamma = trained.trace.table.set_index("gamma"), trained.model.gamma_
-        free = points.loc[0.0]
+    elif trained.trace:
+        points, gamma = {point.gamma: point.measures for point in trained.trace}, trained.model.gamma_
+        free = points[0.0]
         say(f"Without a penalty: {score} {free['score']:.3f}, penalty {free['penalty']:.2e} (on rows that judge).")
-        if gamma in points.index and gamma > 0:
-            used = points.loc[gamma]
+        if gamma in points and gamma > 0:
+            used = points[gamma]
             say(f"At gamma = {gamma:.3g}: {score} {used['score']:.3f}, penalty {used['penalty']:.2e}.")
     if trained.scores:
         say(f"On rows kept for the audit: {score} {trained.scores['score']:.3f}.")

@@ -23,7 +23,6 @@ from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
 from ciplearn.cli.training_table import TASKS, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
 from ciplearn.estimators.problem import Roles
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
@@ -139,11 +138,6 @@ class ModelFolder:
         """Columns that are read as text."""
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
-    @property
-    def is_unconstrained(self) -> bool:
-        """Whether the model was trained for accuracy alone."""
-        return not self.training["gamma"] and self.model.route_ in (INDEPENDENCE, NO_ROUTE)
-
     @cached_property
     def comparison(self) -> Comparison | None:
         """The candidates that were compared, without their models; None where none were."""
@@ -232,7 +226,7 @@ def write_folder(folder: Path, rows: TrainingTable, trained: Trained, settings: 
     """Write everything that a training has left into an empty folder; ``settings``: the options that repeat it."""
     save_model(trained.model, folder, dict(trained.scores))
     trials = []
-    for number, point in enumerate(trained.trace.points):
+    for number, point in enumerate(trained.trace):
         # The model itself is one of them, unless it was trained once more.
         model = trained.models[point.gamma]
         name = _ITSELF if model is trained.model else f"trials/{number:02d}"

@@ -19,14 +19,14 @@ import pandas as pd
 import torch
 
 from ciplearn._core.columns import in_kinds
-from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning, optional_module
+from ciplearn._core.errors import InputError, OddRowsWarning, optional_module
 from ciplearn._core.files import whole_file
 from ciplearn._core.wording import shortened
 from ciplearn._core.workers import Engine
 from ciplearn.cli.commands import Predict
 from ciplearn.cli.model_folder import AnyTable, ModelFolder
-from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.output import is_terminal, keep_inputs, note, progress, say, say_json
+from ciplearn.estimators.tables import OddRows
 from ciplearn.evaluation.any_model import from_module
 from ciplearn.sources import TableFiles
 from ciplearn.sources.table_file import COPIED, TableFile
@@ -77,7 +77,8 @@ def predict(asked: Predict) -> None:
                 bar.update(len(answers))
     if empty:
         note(f"{empty} of {rows} rows miss an input and have no prediction.")
-    odd.say(folder.model)
+    for sentence in odd.sentences(folder.model):
+        note(sentence)
     if asked.as_json:
         say_json({"rows": rows, "without_prediction": empty, **odd.data(), "file": str(out)})
     elif out is not None and is_terminal():
@@ -117,10 +118,8 @@ class _RowAnswers:
                 inputs = in_kinds(chunk, kinds, str(file.path), first_row=rows + 1)
                 # The worlds of a row that misses a value are unknown, so that only trained models impute.
                 complete = inputs if getattr(folder.model, "missing", "error") == "impute" else inputs.dropna()
-                with warnings.catch_warnings():
-                    # Counted over all chunks, and said once.
-                    warnings.simplefilter("ignore", UnseenLevelsWarning)
-                    warnings.simplefilter("ignore", FarOutsideWarning)
+                # Counted over all chunks, and said once.
+                with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
                     answers = _answers(folder.model, complete)
                 if len(complete) < len(inputs):
                     # As objects: a missing answer must not turn the labels 0 and 1 into 0.0 and 1.0.

@@ -24,17 +24,15 @@ from ciplearn._core.columns import CATEGORY, in_kinds, read_numbers
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import (
     CopiesWarning,
-    FarOutsideWarning,
     GraphError,
     InputError,
     NotCertifiedWarning,
     NothingGainedWarning,
-    UnseenLevelsWarning,
+    OddRowsWarning,
 )
 from ciplearn._core.rows import Array, RowsDrawn, TrainedRows, digested, row_digests, smallest
 from ciplearn._core.workers import Engine, give_back_what_is_free, give_back_what_is_freed
 from ciplearn.cli.commands import AUTO, INDEPENDENCE, REPAIR, Plan
-from ciplearn.cli.odd_rows import OddRows
 from ciplearn.cli.options import join_names
 from ciplearn.cli.output import note, progress, tell_listener
 from ciplearn.cli.training_table import (
@@ -50,10 +48,11 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import CRITERIA, Judged, split_rows
 from ciplearn.estimators.gamma_search import GammaSearch
 from ciplearn.estimators.networks import check_size
-from ciplearn.estimators.preparation import LEFT_OUT, Prepared
+from ciplearn.estimators.preparation import Prepared
 from ciplearn.estimators.streaming import fit_stream
-from ciplearn.learning import Frontier
+from ciplearn.estimators.tables import OddRows
 from ciplearn.learning.frontier import Point
+from ciplearn.learning.invariance import Invariance
 from ciplearn.learning.settings import TrainingSettings, chosen_device
 from ciplearn.penalties import PENALTIES
 from ciplearn.sources import Part, TableFiles
@@ -66,7 +65,6 @@ _NARROWEST, _WIDEST = 1e-150, 1e150  # squares of wider or narrower ranges are n
 _HALVES = 2  # two halves judge each other: each is trained on once, and has one causal model
 _LEAST_SCORED = 20  # fewer held-out rows say little
 _ROWS_TO_CHOOSE = 40_000  # of a table beyond memory: rows that gamma is chosen on, and that are kept for the audit
-_OF_ODD_ROWS = (UnseenLevelsWarning, FarOutsideWarning)  # what only rows that judge show is in the table
 _BY_CHANCE = 0.05  # of rows that chance repeats more often copies are not told from others
 
 # The training on all rows takes so many times the steps of one on these rows, and goes through all rows so often.
@@ -79,7 +77,7 @@ class Trained:
 
     model: Any
     models: Mapping[float, CIPEstimator] = field(default_factory=dict)  # by gamma, trained on rows that do not judge
-    trace: Frontier = field(default_factory=lambda: Frontier(()))  # measures of each of them on the rows that judge
+    trace: tuple[Point, ...] = ()  # measures of each of them on the rows that judge
     remark: str = ""  # what to know about the chosen gamma
     scores: Mapping[str, float] = field(default_factory=dict)  # of the model on held-out rows, unless these are too few
     comparison: Comparison | None = None  # of the routes, where they were compared
@@ -94,7 +92,7 @@ class Trained:
             "measure": self.measure,
             "remark": self.remark,
             "scores": dict(self.scores),
-            "trials": self.trace.table.drop(columns="seed").to_dict(orient="records") if self.trace.points else [],
+            "trials": [{"gamma": one.gamma, **one.measures} for one in sorted(self.trace, key=lambda one: one.gamma)],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
         }
 
@@ -176,8 +174,8 @@ def train(base: CIPEstimator, rows: TrainingTable, plan: Plan) -> Trained:
     # Two threads on two busy cores are many times slower than one.
     torch.set_num_threads(1)
     with warnings.catch_warnings():
-        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning, *_OF_ODD_ROWS):
-            # Before training, or after it, in one line each.
+        for said_elsewhere in (NotCertifiedWarning, NothingGainedWarning, CopiesWarning, OddRowsWarning):
+            # Before training, or after it, in one line each; what only rows that judge show is in the table.
             warnings.simplefilter("ignore", said_elsewhere)
         by_gamma = _gamma_searched if plan.gamma is None else _at_a_fixed_gamma
         follow = by_gamma if plan.route == INDEPENDENCE else _routes_compared
@@ -193,6 +191,7 @@ def _routes_compared(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) 
     # Where routes are not compared, nothing asks a causal model.
     from ciplearn.learners import LEARNERS
     from ciplearn.routes import TRAINED_ROUTES, compare_routes
+    from ciplearn.routes.left_out import LEFT_OUT
 
     goal: Any = plan.goal() if plan.by_goal else plan.allowed or 0.0
     how: dict[str, Any] = {"routes": TRAINED_ROUTES if plan.route == AUTO else (plan.route,)}
@@ -210,7 +209,7 @@ def _routes_compared(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) 
     measured = comparison.table.set_index("name")[["loss", "score"]].astype(float)
     points = (Point(gamma, 0, measured.loc[name].to_dict()) for gamma, name in kept.items() if math.isfinite(gamma))
     models = {gamma: comparison.models[name] for gamma, name in kept.items()}
-    return Trained(comparison.model, models, Frontier(tuple(points)), comparison.reason, comparison=comparison)
+    return Trained(comparison.model, models, tuple(points), comparison.reason, comparison=comparison)
 
 
 def _gamma_searched(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) -> Trained:
@@ -219,7 +218,7 @@ def _gamma_searched(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) -
         asked: dict[str, Any] = {"low": _LOW, "high": _HIGH, "max_trials": plan.trials, "refit": plan.refit}
         asked |= {"validation_fraction": _JUDGES, "verbose": bar, "random_state": seed}
         search = GammaSearch(base, plan.allowed or 0.0, plan.measure, **asked).fit(X, y)
-    return Trained(search.best_estimator_, search.models_, search.frontier_, search.remark_)
+    return Trained(search.best_estimator_, search.models_, search.frontier_.points, search.remark_)
 
 
 def _at_a_fixed_gamma(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) -> Trained:
@@ -227,7 +226,7 @@ def _at_a_fixed_gamma(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan)
     gamma = float(plan.gamma or 0.0)
     compared = sorted({0.0, gamma}) if plan.compare else []
     models: dict[float, CIPEstimator] = {}
-    trace = Frontier(())
+    trace: tuple[Point, ...] = ()
     with progress("training", "training", len(compared) + (plan.refit or not compared)) as bar:
         if compared:
             train_on, judge_on = split_rows(X, y, _JUDGES, seed, y if is_classifier(base) else None)
@@ -235,8 +234,9 @@ def _at_a_fixed_gamma(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan)
             for other in compared:
                 models[other] = prepared.trained(other)
                 bar.update()
-            judging = X.iloc[judge_on], y.iloc[judge_on]
-            trace = Frontier(tuple(Point(other, 0, _measures(one, *judging)) for other, one in models.items()))
+            X_judging, y_judging = X.iloc[judge_on], y.iloc[judge_on]
+            penalty = prepared.judge(X_judging)
+            trace = tuple(Point(at, 0, _measures(one, X_judging, y_judging, penalty)) for at, one in models.items())
         if compared and not plan.refit:
             return Trained(models[gamma], models, trace)
         model = clone(base).set_params(gamma=gamma).fit(X, y)
@@ -257,17 +257,18 @@ def scored(model: Any, rows: TrainingTable) -> dict[str, float]:
         held_X, held_y = held_X[seen], held_y[seen]
     if len(held_X) < _LEAST_SCORED:
         return {}
-    OddRows.of(model, held_X).say(model)
-    with warnings.catch_warnings():
-        for said in _OF_ODD_ROWS:
-            warnings.simplefilter("ignore", said)
+    for sentence in OddRows.of(model, held_X).sentences(model):
+        note(sentence)
+    with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
         return _measures(model, held_X, held_y)
 
 
-def _measures(model: Any, X: Any, y: Any) -> dict[str, float]:
+def _measures(model: Any, X: Any, y: Any, penalty: Invariance | None = None) -> dict[str, float]:
+    """Measure a model; ``penalty``: prepared on these rows, where several models are measured on them."""
     judged = Judged.of(model, X, y)
     measures = {name: CRITERIA[name](judged) for name in ("loss", "score")}
-    return measures | ({"penalty": model.penalty_value(X)} if model.route_ == INDEPENDENCE else {})
+    kept = model.route_ == INDEPENDENCE
+    return measures | ({"penalty": model.penalty_value(X, penalty=penalty)} if kept else {})
 
 
 def _sums(columns: tuple[str, ...], categories: frozenset[str], part: Part) -> TableSums:

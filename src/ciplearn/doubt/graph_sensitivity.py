@@ -217,17 +217,19 @@ def sensitivity(
     measured = {"inputs": inputs, "method": method, "n_points": n_points, "n_interventions": n_interventions}
     question = _GraphQuestion(model, seen, roles, measured | {"n_draws": n_draws}, as_seed(random_state))
     base = like if variants[0].hidden else question.estimated(variants[0], like)
-    kept = KeptAnswers(file, "" if file is None else question.digest(variants[0]))
+    kept = None if file is None else KeptAnswers(file, question.digest(variants[0]))
     refuted = Refutation(question.table.dropna(), columns, question.seed)
     drawn, *others = sorted(variants, key=lambda variant: _urgency(variant, variants[0], verdict.protected, refuted))
     wanted = [drawn, *first(others, limit)]
-    missing = [variant for variant in wanted if variant.key not in kept.known]
+    known = {} if kept is None else {one: kept.known[one.key] for one in wanted if one.key in kept.known}
+    missing = [variant for variant in wanted if variant not in known]
     for variant, row in zip(missing, _answers(question, missing, base, jobs, engine), strict=True):
-        kept.add(variant.key, row)
-    answered = {variant.key for variant in wanted}
+        known[variant] = row
+        if kept is not None:
+            kept.add(variant.key, row)
     rows = [
-        {**kept.known[variant.key], "refuted": refuted(variant.graph)}
-        if variant.key in answered
+        {**known[variant], "refuted": refuted(variant.graph)}
+        if variant in known
         else {**question.verdict(variant), "refuted": False, "note": _LEFT_OUT}
         for variant in variants
     ]

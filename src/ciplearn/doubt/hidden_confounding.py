@@ -194,12 +194,17 @@ def hidden_confounding(
     rows, varied = [], chosen[:limit]
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
     measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
+    additive = {node: _AdditiveNode(base, table, node) for node in varied}
     for node, value in product(varied, rho):
-        scm = _with_correlation(base, table, left, node, value)
+        scm = additive[node].model(left, value)
         vcf = variance_of_counterfactuals(model, scm, table, [protected], **measured)
         rows.append({"node": node, "rho": value, "vcf": vcf.value, "relative": vcf.relative})
     benchmarks = [
-        {"node": node, "covariate": covariate, "rho": _if_hidden(base, table, protected, node, covariate, generator)}
+        {
+            "node": node,
+            "covariate": covariate,
+            "rho": _if_hidden(additive[node], table, protected, covariate, generator),
+        }
         for node in varied
         for covariate in graph.parents(node)
         if covariate in graph.parents(protected)
@@ -254,21 +259,30 @@ def _residuals(table: pd.DataFrame, name: str, parents: Sequence[str], generator
     return Regression.of(Variable.of(centred, "value").rows, menu).residuals[:, 0].numpy() * centred.std()
 
 
-def _with_correlation(base: EstimatedModel, table: pd.DataFrame, left: Array, node: str, rho: float) -> EstimatedModel:
-    """The model whose mechanism of ``node`` is what it must be if its noise has correlation ρ with what A has left."""
-    parents = base.graph.parents(node)
-    alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
-    rows = table[list(base.columns((*parents, node)))]
-    link = _link_of(base, node)
-    # The seed of the model: without a correlation additive noise is what it was there.
-    fitted = fit_scm(alone, rows, {node: AdditiveNoise(link=link)}, base.seed)
-    if rho != 0:
-        spread = float(np.std(fitted.abduct(rows).noise[node]))
-        # The noise keeps 1 − ρ² of its variance once A's is known.
-        moved = rho / math.sqrt(1 - rho**2) * spread * left / left.std()
-        rest = link.back(link.forward(rows[node].to_numpy(dtype=float)) - moved)
-        fitted = fit_scm(alone, rows.assign(**{node: rest}), {node: AdditiveNoise(link=link)}, base.seed)
-    return base.replaced({node: fitted.mechanisms[node]})
+class _AdditiveNode:
+    """The mechanism of a node with additive noise, and what it must be if that noise goes with what A has left."""
+
+    def __init__(self, base: EstimatedModel, table: pd.DataFrame, node: str) -> None:
+        parents = base.graph.parents(node)
+        self.base, self.node, self.link = base, node, _link_of(base, node)
+        self.alone = CausalGraph((*parents, node), directed=tuple((parent, node) for parent in parents))
+        self.rows = table[list(base.columns((*parents, node)))]
+        self.fitted = self._fit(self.rows)
+
+    def _fit(self, rows: pd.DataFrame) -> EstimatedModel:
+        # The seed of the model: without a correlation additive noise is what it was there.
+        return fit_scm(self.alone, rows, {self.node: AdditiveNoise(link=self.link)}, self.base.seed)
+
+    def model(self, left: Array, rho: float) -> EstimatedModel:
+        """Return the model in which the noise of the node has correlation ρ with what A has left."""
+        fitted, node = self.fitted, self.node
+        if rho != 0:
+            spread = float(np.std(fitted.abduct(self.rows).noise[node]))
+            # The noise keeps 1 − ρ² of its variance once A's is known.
+            moved = rho / math.sqrt(1 - rho**2) * spread * left / left.std()
+            rest = self.link.back(self.link.forward(self.rows[node].to_numpy(dtype=float)) - moved)
+            fitted = self._fit(self.rows.assign(**{node: rest}))
+        return self.base.replaced({node: fitted.mechanisms[node]})
 
 
 def _link_of(base: EstimatedModel, node: str) -> Link:
@@ -280,19 +294,19 @@ def _link_of(base: EstimatedModel, node: str) -> Link:
 
 
 def _if_hidden(
-    base: EstimatedModel, table: pd.DataFrame, protected: str, node: str, covariate: str, generator: np.random.Generator
+    one: _AdditiveNode, table: pd.DataFrame, protected: str, covariate: str, generator: np.random.Generator
 ) -> float:
     """The correlation of the noises of A and of a node to which a common cause would be added, were it not seen."""
+    base, node, link = one.base, one.node, one.link
     graph = base.graph
     rest = [parent for parent in graph.parents(protected) if parent != covariate]
     mine = _residuals(table, protected, base.columns(rest), generator)
     # On one scale with the noise, whatever the mechanism: what the covariate does joins it by addition.
-    additive = _with_correlation(base, table, mine, node, 0.0)
+    additive = one.model(mine, 0.0)
     columns = {parent: parent if parent in table else base.columns([parent]) for parent in graph.parents(node)}
     held = {parent: table[names].to_numpy() for parent, names in columns.items()}
     others = ({**held, covariate: generator.permutation(held[covariate])} for _ in range(_DRAWS))
     imagined = [additive.counterfactual(table, other)[node].to_numpy(dtype=float) for other in others]
-    link = _link_of(base, node)
     average = np.mean([link.forward(values) for values in imagined], axis=0)
     noise = np.asarray(additive.abduct(table).noise[node], dtype=float).reshape(len(table), -1)[:, 0]
     joined = noise + link.forward(_as_numbers(table[node], node)) - average

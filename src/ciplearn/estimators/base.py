@@ -327,3 +327,8 @@ class CIPEstimator(EstimatorKeywords, ABC):
         warn_of_unseen(self.encoding_.odd(features), table, stacklevel=4)
         with naming_inputs(self.encoding_, len(tensors)):
             return outputs(self.module_, torch.from_numpy(features), further)
+
+
+def is_unconstrained(model: Any) -> bool:
+    """Whether a model was trained for accuracy alone: without a penalty, and along no route that does without one."""
+    return not getattr(model, "gamma_", None) and getattr(model, "route_", None) in (INDEPENDENCE, NO_ROUTE)

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 
 INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"  # what training is penalised for
 
-# What is done without a penalty: mixing with a predictor on unchanged inputs, or leaving the protected columns out.
-LINE, LEFT_OUT = "line", "left-out"
-
 # Networks whose mean predicts where they are stopped by fewer rows than these, each by rows of its own.
 _NETWORKS, _ROWS_FOR_ONE_NETWORK = 3, 4000
 
@@ -179,7 +176,7 @@ class Prepared:
             one = copy.copy(free)
             ends = copy.deepcopy(path), copy.deepcopy(free.module_)
             one.module_ = LineNetwork(*ends, places, share, is_classifier(one)).to(rows.device).eval()
-            one.route_, one.share_ = LINE, float(share)
+            one.share_ = float(share)
             line.append(one)
         return line
 

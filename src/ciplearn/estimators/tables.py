@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 MISSING_POLICIES = ("error", "drop", "impute")
 _ROWS_TO_JUDGE_NAMES = 50  # in fewer rows a category may well be seen once
-_MOST_LEVELS_NAMED, _NAMED = 3, 12  # unseen levels that a warning names; columns, levels or classes that a refusal does
+_MOST_LEVELS_NAMED, _MOST_LABELS_NAMED = 3, 5  # unseen labels that are named, of one column and of all
+_NAMED = 12  # columns, levels or classes that a refusal names
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -183,6 +185,54 @@ def warn_of_unseen(encoding: TableEncoding, table: pd.DataFrame, *, stacklevel: 
         seen = f"Column {name!r} holds levels that training never saw: {shown}{more}"
         sentence = f"{seen}; they are predicted as no level in particular."
         warnings.warn(sentence, UnseenLevelsWarning, stacklevel=stacklevel)
+
+
+@dataclass
+class OddRows:
+    """Labels and numbers that training never saw the like of, counted over rows that come in pieces."""
+
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)  # by column and label
+    far: dict[str, tuple[int, float]] = field(default_factory=dict)  # by column, with one of the numbers
+    impossible: Counter[str] = field(default_factory=Counter)  # by column: what a repaired model cannot imagine
+
+    @classmethod
+    def of(cls, model: Any, rows: pd.DataFrame) -> Self:
+        """Count them in complete rows."""
+        unseen = model.encoding_.unseen(rows).items()
+        beyond = model.worlds.impossible(rows).items() if hasattr(model, "worlds") else ()
+        return cls(
+            Counter({(name, label): count for name, labels in unseen for label, count in labels.items()}),
+            model.encoding_.far(rows),
+            Counter({name: int(is_beyond.sum()) for name, is_beyond in beyond}),
+        )
+
+    def update(self, other: Self) -> None:
+        """Add what was counted in other rows."""
+        self.unseen.update(other.unseen)
+        self.impossible.update(other.impossible)
+        for name, (count, value) in other.far.items():
+            before, example = self.far.get(name, (0, value))
+            self.far[name] = before + count, example
+
+    def sentences(self, model: Any) -> Iterator[str]:
+        """Say them, a sentence each."""
+        if self.unseen:
+            most = self.unseen.most_common(_MOST_LABELS_NAMED)
+            named = ", ".join(f"{label!r} in {column} ({count})" for (column, label), count in most)
+            more = f" and {len(self.unseen) - len(most)} more" if len(self.unseen) > len(most) else ""
+            yield f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
+        for name, some in self.far.items():
+            yield f"{far_outside(model.encoding_, name, *some)}."
+        for name, count in self.impossible.items():
+            yield f"{taken_for_possible(name, count)}."
+
+    def data(self) -> dict[str, Any]:
+        """Return the counts as plain data."""
+        return {
+            "unseen_labels": [{"column": name, "label": label, "rows": n} for (name, label), n in self.unseen.items()],
+            "far_numbers": [{"column": name, "rows": n, "example": value} for name, (n, value) in self.far.items()],
+            "impossible_numbers": [{"column": name, "rows": n} for name, n in self.impossible.items()],
+        }
 
 
 def far_outside(encoding: TableEncoding, name: str, rows: int, value: float) -> str:

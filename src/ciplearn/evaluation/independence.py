@@ -235,9 +235,9 @@ class _Resampled:
     push: float  # ‖m‖²
 
     @classmethod
-    def of(cls, found: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)
+    def of(cls, observed: Tensor, resampled: Tensor, push: Tensor) -> Self:  # (D,), (D, n_bootstrap), (D,)
         null = resampled.square().sum(dim=0)
-        return cls(float(found.square().sum()), null, 2 * push @ resampled, float(push.square().sum()))
+        return cls(float(observed.square().sum()), null, 2 * push @ resampled, float(push.square().sum()))
 
     @property
     def p_value(self) -> float:

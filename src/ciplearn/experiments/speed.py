@@ -79,20 +79,17 @@ def literal_hscic(
     return total / len(chosen)
 
 
-def synthetic(n: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:  # (n, 3), (n, 2), (n, 1)
+def synthetic(n: int) -> tuple[Tensor, Tensor, Tensor]:  # (n, 3), (n, 2), (n, 1)
     """Inputs (Z, A, L), right-hand side (A, L) and condition Z of the first synthetic case, scaled to [0, 1]."""
-    rows = first_synthetic().sample(n, random_state=seed)[["Z", "A", "L"]]
+    rows = first_synthetic().sample(n, random_state=0)[["Z", "A", "L"]]
     table = torch.from_numpy(MinMaxScaling.fit(rows).transform(rows).to_numpy(dtype="float32"))
     return table, table[:, 1:], table[:, :1]
 
 
-def paper_network(n_inputs: int = 3, n_layers: int = 8, width: int = 20) -> nn.Sequential:
+def paper_network(n_inputs: int = 3) -> nn.Sequential:
     """The paper's predictor: eight hidden layers of twenty rectified units."""
-    layers: list[nn.Module] = []
-    for _ in range(n_layers):
-        layers += [nn.Linear(n_inputs, width), nn.ReLU()]
-        n_inputs = width
-    return nn.Sequential(*layers, nn.Linear(width, 1))
+    layers = [layer for width in (n_inputs, *[20] * 7) for layer in (nn.Linear(width, 20), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear(20, 1))
 
 
 def against_literal(n: int = 512, sampled_rows: int = 8) -> list[Measurement]:

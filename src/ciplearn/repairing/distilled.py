@@ -50,20 +50,20 @@ class Distilled:
             worlds.under(units, worlds.setting(law.values.iloc[[k]]))[list(worlds.columns)] for k in range(len(law))
         ]
         shown = repaired.asked.as_trained(pd.concat([teaching[list(worlds.columns)], *imagined], ignore_index=True))
-        said = repaired.numbers(shown)
+        answers = repaired.numbers(shown)
         model = clone(learner)
         if repaired.asked.classes is None:
-            model.fit(shown, said[:, 0] if said.shape[1] == 1 else said)
+            model.fit(shown, answers[:, 0] if answers.shape[1] == 1 else answers)
         else:
-            chances = np.column_stack([1 - said, said]) if said.shape[1] == 1 else said
+            chances = np.column_stack([1 - answers, answers]) if answers.shape[1] == 1 else answers
             labels = np.repeat(np.asarray(repaired.asked.classes), len(shown))
             many = pd.concat([shown] * chances.shape[1], ignore_index=True)
             model.fit(many, labels, sample_weight=chances.T.ravel())
-        found = cls(model, worlds.columns, repaired.asked.classes)
-        vcf = float(Curve.of(_OneEvaluation(found, repaired), worlds, judging).table["vcf"].iloc[-1])
+        distilled = cls(model, worlds.columns, repaired.asked.classes)
+        vcf = float(Curve.of(_OneEvaluation(distilled, repaired), worlds, judging).table["vcf"].iloc[-1])
         own = repaired.measured.table["vcf"].iloc[0]
-        change = np.square(found.numbers(judging) - repaired.numbers(judging)).sum(axis=1).mean()
-        return replace(found, vcf=vcf, left=float(vcf / own) if own > 0 else 0.0, change=float(change))
+        change = np.square(distilled.numbers(judging) - repaired.numbers(judging)).sum(axis=1).mean()
+        return replace(distilled, vcf=vcf, left=float(vcf / own) if own > 0 else 0.0, change=float(change))
 
     def numbers(self, X: pd.DataFrame) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""

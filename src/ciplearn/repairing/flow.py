@@ -86,11 +86,13 @@ def repair(
         engine = Correction.of(asked, worlds, known, generator)
     measured = Curve.of(engine, worlds, known.iloc[np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])])
     notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
-    found = Repaired(
+    repaired = Repaired(
         asked, worlds, engine, measured, outcome, rests_on=choice.rests_on, floor=choice.floor, notes=notes, table=known
     )
     several = asked.classes is None and asked(known.head(1)).shape[1] > 1
-    return found if several else found.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
+    if several:
+        return repaired
+    return repaired.calibrated(known.iloc[generator.permutation(len(known))[:_CALIBRATION_ROWS]])
 
 
 def _notes(worlds: Worlds) -> tuple[str, ...]:
@@ -176,10 +178,10 @@ def _needed_part(
         made.add(outcome)
     near = {parent for node in made for parent in graph.parents(node)}
     kept = {*inputs, *protected, *made, *near, *causes_of(graph, protected, outcome)}
-    return CausalGraph.from_edges(
-        [edge for edge in graph.directed if edge[1] in made],
-        bidirected=[edge for edge in graph.bidirected if set(edge) <= kept],
-        undirected=[edge for edge in graph.undirected if set(edge) <= kept],
-        nodes=[node for node in graph.nodes if node in kept],
-        latent=[node for node in graph.latent if node in kept],
+    return CausalGraph(
+        tuple(node for node in graph.nodes if node in kept),
+        tuple(edge for edge in graph.directed if edge[1] in made),
+        tuple(edge for edge in graph.bidirected if set(edge) <= kept),
+        tuple(edge for edge in graph.undirected if set(edge) <= kept),
+        graph.latent & kept,
     )

@@ -1,4 +1,4 @@
-"""A repaired model as a folder: numbers and text, of which nothing is ever run."""
+"""Models as folders, trained here or repaired: numbers and text, of which nothing is ever run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from ciplearn._core.files import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.correction import Correction, TreeScale, boosting
 from ciplearn.repairing.formula import BlindFormula, Engine, Formula
-from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
+from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
-from ciplearn.saving import load_model, save_model
+from ciplearn.saving import folder as trained
 from ciplearn.saving.folder import as_path, from_spec, to_spec
 from ciplearn.scm import EstimatedModel, StructuralCausalModel
 
@@ -39,6 +38,65 @@ _CURVE = ("strength", "change", "vcf", "left", "effect")
 _ROUNDING = 1e-6
 _LISTED = [each.__name__ for each in (NoCauses, OfLevels)]
 _UNLISTED = [each.__name__ for each in (NoCauses, OfNumbers, OfPairs)]
+
+
+def save_model(model: Any, folder: str | os.PathLike[str], scores: dict[str, float] | None = None, **more: Any) -> Path:
+    """Write a fitted model; the folder appears whole or not at all.
+
+    Parameters
+    ----------
+    model : CIPRegressor, CIPClassifier or Repaired
+    folder : path
+        Of a folder that holds a saved model, only the files of that model are replaced; a folder that holds anything
+        else is refused.
+    scores : mapping of name to number, optional
+        What to say about the model on its card.
+    more
+        ``overwrite=False`` refuses to replace a saved model; ``counterfactuals=False`` leaves out causal models that
+        imagined training rows. One that cannot be written as data is named all the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, load_model, save_model
+    >>> model = CIPRegressor(epochs=2, random_state=0).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_model(save_model(model, f"{folder}/model")).predict([[2.0]]) == model.predict([[2.0]])
+    array([ True])
+    """
+    from ciplearn.repairing.repaired import Repaired
+
+    if isinstance(model, Repaired):
+        return save_repaired(model, folder, overwrite=more.get("overwrite", True))
+    return trained.save_model(model, folder, scores, **more)
+
+
+def load_model(folder: str | os.PathLike[str], module: Any = None, device: str = "cpu", **more: Any) -> Any:
+    """Read a model that `save_model` has written.
+
+    Parameters
+    ----------
+    folder : path
+    module : torch.nn.Module, or a function that returns one, optional
+        A network of the same architecture, for a model that was trained with its own ``module``.
+    device : str
+    more
+        ``counterfactuals=EstimatedModel.load`` reads the causal model that imagined training rows; ``model=`` and
+        ``scm=`` pass the model of a repair and a known causal model, where the folder does not hold them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ciplearn import CIPRegressor, load_model, save_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = save_model(CIPRegressor(epochs=2).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0]), f"{folder}/model")
+    ...     load_model(kept).epochs
+    2
+    """
+    place = as_path(folder)
+    if os.path.exists(place / DESCRIPTION):
+        return load_repaired(place, more.get("model"), scm=more.get("scm"))
+    return trained.load_model(folder, module, device, **more)
 
 
 def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -117,69 +175,69 @@ def load_repaired(
         raise InputError(f"{place / DESCRIPTION} fits no repaired model of this version; save it anew.") from error
 
 
-def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCausalModel | None) -> Repaired:
+def _restored(saved: dict[str, Any], place: Path, model: Any, scm: StructuralCausalModel | None) -> Repaired:
     from ciplearn.repairing.repaired import Repaired
 
-    if said["format"] != _FORMAT:
-        raise InputError(f"{place} has format {said['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
-    _refuse_changed(said)
-    if said["scm"]:
+    if saved["format"] != _FORMAT:
+        raise InputError(f"{place} has format {saved['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
+    _refuse_changed(saved)
+    if saved["scm"]:
         read_listed(place, _SCM, _LARGEST)
         scm = EstimatedModel.load(place / _SCM)
     if scm is None:
         raise InputError(f"{place} was repaired by a known causal model, which no file holds; pass it as scm=.")
-    kinds = {name: _read_dtype(kind) for name, kind in said["kinds"].items()}
-    classes = None if said["classes"] is None else np.array(said["classes"])
-    asked = Asked.restored(_read_model(said["model"], place, model), tuple(said["inputs"]), kinds, classes)
-    levels = Levels(pd.DataFrame(said["levels"]), np.array(said["shares"], dtype=float), bool(said["listed"]))
-    protected = tuple(said["protected"])
+    kinds = {name: _read_dtype(kind) for name, kind in saved["kinds"].items()}
+    classes = None if saved["classes"] is None else np.array(saved["classes"])
+    asked = Asked.restored(_read_model(saved["model"], place, model), tuple(saved["inputs"]), kinds, classes)
+    levels = Levels(pd.DataFrame(saved["levels"]), np.array(saved["shares"], dtype=float), bool(saved["listed"]))
+    protected = tuple(saved["protected"])
     if set(levels.values.columns) != set(scm.columns(protected)):
         raise ValueError("levels are not those of the protected columns")
-    ratio = _read_ratio(said["ratio"], place, levels, scm, protected)
-    worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(said["seed"]), (said["outcome"],))
-    engine: Engine = (BlindFormula if said["rests_on"] == BLIND else Formula)(asked, worlds)
-    if said["rests_on"] == CORRECTION:
-        trees = said["correction"]
+    ratio = _read_ratio(saved["ratio"], place, levels, scm, protected)
+    worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(saved["seed"]), (saved["outcome"],))
+    engine: Engine = (BlindFormula if saved["rests_on"] == BLIND else Formula)(asked, worlds)
+    if saved["rests_on"] == CORRECTION:
+        trees = saved["correction"]
         encoding: TableEncoding = from_spec(trees["encoding"])
         scale = TreeScale(classes is not None, np.array(trees["spread"], dtype=float))
         engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
-    curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
-    floor = said["floor"]
-    scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
+    curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in saved["curve"].items()})
+    floor = saved["floor"]
+    scores = None if saved["scores"] is None else np.array([_read_number(x) for x in saved["scores"]])
     return Repaired(
         asked,
         worlds,
         engine,
         Curve(lambda: curve),
-        str(said["outcome"]),
-        strength=_read_number(said["strength"]),
-        rests_on=str(said["rests_on"]),
+        str(saved["outcome"]),
+        strength=_read_number(saved["strength"]),
+        rests_on=str(saved["rests_on"]),
         floor=floor and Floor(floor["typical"], math.nan, 2 * floor["n_rows"], floor["left"]),
-        notes=tuple(said["notes"]),
-        conformal=scores,
+        notes=tuple(saved["notes"]),
+        conformal=None if scores is None else Conformal(lambda: scores),
     )
 
 
-def _refuse_changed(said: dict[str, Any]) -> None:
+def _refuse_changed(saved: dict[str, Any]) -> None:
     """Refuse a description that no repair leaves: what reads it would fail later, or predict nonsense."""
-    shares, levels, curve, floor = (said[name] for name in ("shares", "levels", "curve", "floor"))
-    ratio = said["ratio"]["kind"]
+    shares, levels, curve, floor = (saved[name] for name in ("shares", "levels", "curve", "floor"))
+    ratio = saved["ratio"]["kind"]
     whole = {
-        "protected": _are(str, said["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
-        "inputs": _are(str, said["inputs"]) and said["outcome"] not in (*said["inputs"], *said["protected"]),
+        "protected": _are(str, saved["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
+        "inputs": _are(str, saved["inputs"]) and saved["outcome"] not in (*saved["inputs"], *saved["protected"]),
         "levels": all(len(values) == len(shares) and None not in values for values in levels.values()),
-        "kinds": all(isinstance(kind, str | dict) for kind in said["kinds"].values()),
+        "kinds": all(isinstance(kind, str | dict) for kind in saved["kinds"].values()),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
-        "seed": type(said["seed"]) is int and said["seed"] >= 0,
-        "strength": said["strength"] is None or (_are(float, [said["strength"]]) and said["strength"] >= 0),
-        "rests_on": said["rests_on"] in (FORMULA, CORRECTION, BLIND),
-        "notes": said["notes"] == [] or _are(str, said["notes"]),
-        "classes": said["classes"] is None or len({json.dumps(label) for label in said["classes"]}) >= 2,
+        "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
+        "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
+        "rests_on": saved["rests_on"] in (FORMULA, CORRECTION, BLIND),
+        "notes": saved["notes"] == [] or _are(str, saved["notes"]),
+        "classes": saved["classes"] is None or len({json.dumps(label) for label in saved["classes"]}) >= 2,
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),
-        "scores": said["scores"] is None or said["scores"] == [] or _rise(said["scores"]),
+        "scores": saved["scores"] is None or saved["scores"] == [] or _rise(saved["scores"]),
         "floor": floor is None or (_are(float, list(floor.values())) and 2 * floor["n_rows"] < math.inf),
-        "listed": type(said["listed"]) is bool,
-        "ratio": ratio in _LISTED if said["listed"] else ratio in _UNLISTED,
+        "listed": type(saved["listed"]) is bool,
+        "ratio": ratio in _LISTED if saved["listed"] else ratio in _UNLISTED,
     }
     for name, holds in whole.items():
         if not holds:
@@ -209,7 +267,7 @@ def _rise(values: list[float | None]) -> bool:
 def _write_model(model: Any, folder: Path) -> str | None:
     """Write the model where it is data, and return the name of what was written."""
     if isinstance(model, CIPEstimator):
-        save_model(model, folder / _OURS)
+        trained.save_model(model, folder / _OURS)
         return _OURS
     if isinstance(model, str | Path):
         (folder / _ONNX).write_bytes(Path(model).read_bytes())
@@ -224,7 +282,7 @@ def _read_model(kept: str | None, place: Path, model: Any) -> Any:
     if model is not None:
         return model
     if kept == _OURS:
-        return load_model(place / _OURS)
+        return trained.load_model(place / _OURS)
     if kept == _ONNX:
         read_listed(place, _ONNX, _LARGEST)
         return place / _ONNX
@@ -253,16 +311,16 @@ def _write_ratio(ratio: Ratio, folder: Path) -> dict[str, Any]:
 
 
 def _read_ratio(
-    said: dict[str, Any], place: Path, levels: Levels, scm: StructuralCausalModel, protected: tuple[str, ...]
+    saved: dict[str, Any], place: Path, levels: Levels, scm: StructuralCausalModel, protected: tuple[str, ...]
 ) -> Ratio:
-    if said["kind"] == NoCauses.__name__:
+    if saved["kind"] == NoCauses.__name__:
         return NoCauses()
-    if said["kind"] == OfNumbers.__name__:
-        grid = None if said["grid"] is None else (np.array(said["grid"][0]), np.array(said["grid"][1]))
-        return OfNumbers(scm, protected[0], pd.DataFrame(said["causes"]), grid)
+    if saved["kind"] == OfNumbers.__name__:
+        grid = None if saved["grid"] is None else (np.array(saved["grid"][0]), np.array(saved["grid"][1]))
+        return OfNumbers(scm, protected[0], pd.DataFrame(saved["causes"]), grid)
     read_listed(place, _RATIO, _LARGEST)
     model = EstimatedModel.load(place / _RATIO)
-    return OfLevels(levels, model) if said["kind"] == OfLevels.__name__ else OfPairs(model)
+    return OfLevels(levels, model) if saved["kind"] == OfLevels.__name__ else OfPairs(model)
 
 
 def _dtype(kind: Any) -> Any:
@@ -271,10 +329,10 @@ def _dtype(kind: Any) -> Any:
     return str(kind)
 
 
-def _read_dtype(said: Any) -> Any:
-    if isinstance(said, dict):
-        return pd.CategoricalDtype(said["categories"], said["ordered"])
-    return pd.api.types.pandas_dtype(said)
+def _read_dtype(saved: Any) -> Any:
+    if isinstance(saved, dict):
+        return pd.CategoricalDtype(saved["categories"], saved["ordered"])
+    return pd.api.types.pandas_dtype(saved)
 
 
 def _number(value: Any) -> float | None:

@@ -1,4 +1,7 @@
-"""What each strength costs and buys on some rows, and by that: formula or correction."""
+"""What is measured of a repaired model, when it is first asked for; and by that: formula or correction.
+
+A `Curve` says what each strength costs and buys, `Conformal` how far outcomes lie from the strict end.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import share
 from ciplearn._core.columns import holds_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.rows import copy_groups, split_together
+from ciplearn.evaluation.any_model import bare
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.interventions import compared_values, pairs_of
@@ -72,6 +77,41 @@ class Curve:
         return float(1 / t - 1) if t > 0 else np.inf
 
 
+@dataclass(frozen=True, eq=False)
+class Conformal:
+    """Scores of rows that the model was not trained on: |y − f̄| of numbers, 1 − f̄_y of labels.
+
+    With n such rows and a new one in any order, the new score is at most the ⌈(n + 1) c⌉-th smallest with probability
+    at least c. So y lies within that radius of f̄ with at least that probability, and as f̄ is the same in every world,
+    so are the interval and the set.
+    """
+
+    measure: Callable[[], Array]
+
+    @cached_property
+    def scores(self) -> Array:  # (n,)
+        """The scores, sorted, taken when they are first asked for."""
+        return np.sort(self.measure())
+
+    @classmethod
+    def of(cls, truth: Array, strict: Callable[[], Array], classes: Array | None) -> Conformal:  # (n,)
+        """Score rows by their outcome and what the strict predictor says of them, (n, q), when it is asked."""
+        if classes is None:
+            return cls(lambda: np.abs(truth.astype(float) - strict()[:, 0]))
+        known = {bare(label): place for place, label in enumerate(classes)}
+        codes = np.array([known.get(bare(label), -1) for label in truth], dtype=int)
+        # A label that the model does not know is never in a set.
+        own = np.arange(len(codes)), np.maximum(codes, 0)
+        return cls(lambda: np.where(codes < 0, np.inf, 1 - strict()[own]))
+
+    def radius(self, coverage: float) -> float:
+        """Return the ⌈(n + 1) c⌉-th smallest score; infinity where the rows are too few for so much."""
+        if not 0 < share(coverage, "coverage") < 1:
+            raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; pass for example 0.9.")
+        place = math.ceil((len(self.scores) + 1) * coverage - 1e-9)
+        return float(self.scores[place - 1]) if place <= len(self.scores) else math.inf
+
+
 def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFrame:
     """Measure on as many of the rows as there is time for."""
     exact = worlds.units(rows.head(_TRIED), alone=True).exact
@@ -84,13 +124,13 @@ def _measures(engine: Engine, worlds: Worlds, rows: pd.DataFrame) -> pd.DataFram
     knobs = engine.under(worlds, worlds.units(rows, alone=True), [*settings, *compared])
     in_worlds, at_pairs = knobs[: len(settings)], knobs[len(settings) :]
     own = engine.knob(rows)
-    model, found = own.at(0.0), []
+    model, measures = own.at(0.0), []
     for gamma in STRENGTHS:
         vcf = _variance(in_worlds, law.shares, gamma)
         effect = _largest(at_pairs, pairs, gamma) if pairs else float(np.sqrt(2 * vcf))
         change = float(np.square(own.at(gamma) - model).sum(axis=1).mean())
-        found.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
-    table = pd.DataFrame(found)
+        measures.append({"strength": gamma, "change": change, "vcf": vcf, "effect": effect})
+    table = pd.DataFrame(measures)
     table.insert(3, "left", table["vcf"] / table["vcf"].iloc[0] if table["vcf"].iloc[0] > 0 else 0.0)
     return table
 
@@ -112,12 +152,12 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
     if any(isinstance(scm.kinds[name], Vector) for name in names):
         return [], []
     levels = {name: compared_values(rows, scm, name, {}) for name in names}
-    found: list[dict[str, object]] = []
+    compared: list[dict[str, object]] = []
     pairs: list[tuple[int, int]] = []
     for _, settings, differ in pairs_of(levels):
-        pairs += [(len(found) + i, len(found) + j) for i, j in differ]
-        found += settings
-    return found, pairs
+        pairs += [(len(compared) + i, len(compared) + j) for i, j in differ]
+        compared += settings
+    return compared, pairs
 
 
 FORMULA, CORRECTION, BLIND = "formula", "correction", "blind formula"

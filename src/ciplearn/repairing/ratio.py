@@ -164,12 +164,12 @@ class OfNumbers(Ratio):
         """Keep some rows of the causes, and the law of a single number at some points."""
         count = _CAUSES_OF_VECTORS if isinstance(scm.kinds[node], Vector) else _CAUSES
         kept = table.iloc[generator.permutation(len(table))[:count]]
-        found = cls(scm, node, kept[scm.columns(scm.graph.parents(node))].reset_index(drop=True))
+        law = cls(scm, node, kept[scm.columns(scm.graph.parents(node))].reset_index(drop=True))
         if isinstance(scm.kinds[node], Vector):
-            return found
+            return law
         values = table[node].to_numpy(dtype=float)
         points = np.linspace(values.min() - values.std(), values.max() + values.std(), _GRID)
-        return cls(scm, node, found.causes, (points, found._marginal(points)))
+        return cls(scm, node, law.causes, (points, law._marginal(points)))
 
     @property
     def columns(self) -> list[str]:

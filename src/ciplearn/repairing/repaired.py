@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,11 +26,10 @@ from ciplearn.evaluation.any_model import in_a_sentence
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.conformal import Conformal
 from ciplearn.repairing.distilled import Distilled
 from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.kept import save_repaired
-from ciplearn.repairing.measured import Curve
+from ciplearn.repairing.measured import Conformal, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm.kinds import Array
 
@@ -52,7 +51,7 @@ class Repaired:
     ----------
     strength : float
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
-    rests_on : "formula" or "correction"
+    rests_on : "formula", "correction" or "blind formula"
     floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
@@ -88,8 +87,8 @@ class Repaired:
         if self.outcome not in checked_table(rows, "rows").columns:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()
-        said = strict.numbers(rows) if self.asked.classes is None else strict.predict_proba(rows)
-        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), said, self.asked.classes))
+        ask = partial(strict.numbers if self.asked.classes is None else strict.predict_proba, rows)
+        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), ask, self.asked.classes))
 
     @property
     def classes_(self) -> Array:

@@ -124,14 +124,14 @@ class Worlds:
 
     def setting(self, values: pd.DataFrame) -> dict[str, Any]:
         """Read columns of A, one row for all or one per row, as an action."""
-        found = {}
+        action = {}
         for node in self.protected:
             kind = self.scm.kinds[node]
             columns = values[list(kind.columns(node))]
             vector = columns.shape[1] > 1
             array = np.asarray(plain(columns, kind), dtype=float) if vector else plain(columns.iloc[:, 0], kind)
-            found[node] = array[0] if len(values) == 1 else array
-        return found
+            action[node] = array[0] if len(values) == 1 else array
+        return action
 
     def imagined(self, units: Units) -> tuple[pd.DataFrame, Array]:  # n K draws rows, (n, K)
         """Return all worlds of the units, those of one row together, with their weights s_k.
@@ -227,15 +227,15 @@ class Worlds:
 
     def impossible(self, rows: pd.DataFrame) -> dict[str, Array]:
         """Return, per column, which rows hold a number that the causal model holds for impossible: negative amounts."""
-        found: dict[str, Array] = {}
+        impossible: dict[str, Array] = {}
         for node, mechanism in self.scm.mechanisms.items():
             # Quantiles have the link of what they lie around.
             link: Any = getattr(getattr(mechanism, "base", None) or mechanism, "link", None)
             if node in rows.columns and hasattr(link, "low"):
                 values = self.scm.kinds[node].read(rows, node)
                 beyond = (values <= link.low) | (values >= getattr(link, "high", np.inf))
-                found |= {node: beyond} if beyond.any() else {}
-        return found
+                impossible |= {node: beyond} if beyond.any() else {}
+        return impossible
 
     def _with_possible_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take an impossible number for the nearest that the causal model draws."""

@@ -258,7 +258,7 @@ class Report:
             f"(from {before['first']} to {before['second']})."
         )
 
-    @property
+    @cached_property
     def how_wrong(self) -> list[str]:
         """What the rows say of the graph, wrong arrows, what was not measured, and what could not be asked."""
         return in_short(self)

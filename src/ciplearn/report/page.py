@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -57,7 +58,7 @@ def render(report: Report, profile: str) -> str:
         "unknown": UNKNOWN,
         "model_name": MODEL,
         "was": _BEFORE if report.free_name == FREE else report.free_name,
-        "style": Markup(environment.get_template("style.css").render()),
+        "style": Markup(files("ciplearn.report").joinpath("templates/style.css").read_text(encoding="utf-8")),
         "version": ciplearn.__version__,
     }
     if profile == "bias-audit":

@@ -61,7 +61,7 @@ def doubts(report: Report) -> list[Doubt]:
             kind, (changes, axis) = "Other graphs were asked", _tornado(answer, report)
             more = {"changes": changes, "axis": axis}
         elif isinstance(answer, Falsification):
-            kind, more = "The graph was tested on the rows", {"tests": tuple(answer.to_dict()["tests"])}
+            kind, more = "The graph was tested on the rows", {"tests": tuple(answer.tests.to_dict("records"))}
         elif isinstance(answer, HiddenConfounding):
             kind, more = "A hidden cause was imagined", {"curve": _curve(answer, report)}
         answered.append(Doubt(question, kind, str(answer), **more))

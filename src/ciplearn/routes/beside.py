@@ -43,8 +43,6 @@ class Baselines(Route):
     """Predictors that others have proposed."""
 
     name: ClassVar[str] = BASELINE
-    rests_on: ClassVar[str] = ""
-    how: ClassVar[str] = "The model was trained for accuracy alone."
 
     def trainings(self, learners: int) -> int:
         """Return one step each."""

@@ -51,11 +51,6 @@ TRAINED_ROUTES = ("independence", "counterfactual", "line", "left-out")
 _FOLDS = 3  # with few rows every row judges in its turn; a causal model of fewer than a third of them says little
 
 
-def how_made(route: str, **model: Any) -> str:
-    """Say in a sentence how a model of a route came about."""
-    return ROUTES.get(route, Unconstrained).how.format_map(model)
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """What was compared, and what was taken.

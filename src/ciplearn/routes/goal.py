@@ -44,6 +44,7 @@ class Field:
     unit: Unit  # how amounts of a prediction are written
     limit: float  # how far a prediction may move
     audited: int  # how many rows an audit will have
+    standing: Mapping[str, int]  # of routes that rest on no estimated causal model, the first one zero
 
     def explained(self, name: str) -> float:
         """Return 1 − loss / loss of a constant."""

@@ -21,6 +21,7 @@ class IndependenceRoute(Route):
 
     name: ClassVar[str] = INDEPENDENCE
     rests_on: ClassVar[str] = "the graph alone"
+    standing: ClassVar[int] = 1
     how: ClassVar[str] = (
         "Training adds gamma times a measure of the contrary ({penalty}) to the loss; here gamma = {gamma}."
     )

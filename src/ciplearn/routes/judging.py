@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ciplearn._core.errors import FarOutsideWarning, UnseenLevelsWarning
+from ciplearn._core.errors import OddRowsWarning
 from ciplearn.estimators.criteria import Judged
 from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation import variance_of_counterfactuals
@@ -96,10 +96,8 @@ class Judge:
 
     def measured(self, families: Sequence[Family]) -> dict[str, Measured]:
         """Measure every candidate on the same rows and the same imagined rows."""
-        with warnings.catch_warnings():
-            # What one causal model imagines, another one may hold for impossible; people have not asked about it.
-            warnings.simplefilter("ignore", UnseenLevelsWarning)
-            warnings.simplefilter("ignore", FarOutsideWarning)
+        # What one causal model imagines, another one may hold for impossible; people have not asked about it.
+        with warnings.catch_warnings(action="ignore", category=OddRowsWarning):
             return self._measured(families)
 
     def _measured(self, families: Sequence[Family]) -> dict[str, Measured]:

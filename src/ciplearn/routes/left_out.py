@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ciplearn.causal.names import node_of
-from ciplearn.estimators.preparation import LEFT_OUT
 from ciplearn.routes.route import Candidate, Family, Part, Route, Walk
+
+LEFT_OUT = "left-out"
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class LeftOutRoute(Route):
 
     name: ClassVar[str] = LEFT_OUT
     rests_on: ClassVar[str] = "nothing; proxies are still seen"
+    standing: ClassVar[int] = 2
     how: ClassVar[str] = "The model does not look at the protected columns, and was trained without a penalty."
 
     def families(self, walk: Walk) -> Iterator[Family]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from ciplearn.estimators.preparation import LINE
 from ciplearn.routes.route import Candidate, Family, Part, Route, Walk
+
+LINE = "line"
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class LineRoute(Route):
 
     name: ClassVar[str] = LINE
     rests_on: ClassVar[str] = "the graph alone"
+    standing: ClassVar[int] = 0
     how: ClassVar[str] = (
         "The model lies on the straight line from a predictor on inputs that nothing protected acts on to one without "
         "a constraint."
@@ -44,4 +46,4 @@ class LineRoute(Route):
     def _trained(self, share: float, part: Part) -> Any:
         # Two trainings give the whole line.
         line = part.once("line", lambda: part.prepared(penalised=False).line(part.base("network"), list(self.shares)))
-        return line[self.shares.index(share)]
+        return self.trained(line[self.shares.index(share)])

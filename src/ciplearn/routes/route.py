@@ -155,6 +155,8 @@ class Route(ABC):
     rests_on: ClassVar[str]  # what has to be right for it to work
     # How a model came about, in a sentence; {gamma}, {penalty} and {strength} stand for those of the model.
     how: ClassVar[str]
+    # Of routes that rest on no estimated causal model the first is taken where none can judge; others come after them.
+    standing: ClassVar[int | None] = None
 
     @classmethod
     def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:

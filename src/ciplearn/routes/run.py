@@ -108,7 +108,8 @@ class Run:
         table = table.assign(shrinks=smaller & alike, strict=table["strength"] == np.inf)
         rows = audited or min(_AUDITED, max(20, len(self.problem.table) // 4))
         unit = Unit(self.problem.is_classification, self._deviation)
-        field = Field(table, measured, best, unit, self.limit, rows)
+        standing = {route.name: route.standing for route in self.routes if route.standing is not None}
+        field = Field(table, measured, best, unit, self.limit, rows, standing)
         if self.goal.needs_effects:
             effects, moved = zip(*map(field.ends, table.index), strict=True)
             table = table.assign(effect_end=effects, moved_end=moved)

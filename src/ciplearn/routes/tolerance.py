@@ -8,16 +8,12 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.estimators.criteria import Allowance, Judged
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LEFT_OUT, LINE
 from ciplearn.routes.goal import Choice, Field, Goal
 from ciplearn.routes.route import BASELINE, FREE
 
 _CLEARLY = 0.9  # a route that rests on more has to be better by more than this share of VCF
 _NEXT_TO_NOTHING = 0.01  # below this share of the unconstrained predictor's VCF, less is not worth a loss
 _FAR_BEYOND = 3.0  # what is lost, as a multiple of the tolerance, beyond which a route is followed no further
-
-# Which kind is taken where nobody can say how far predictions vary: what rests on the graph alone comes first.
-_WITHOUT_A_JUDGE = (LINE, INDEPENDENCE, LEFT_OUT, COUNTERFACTUAL)
 
 _NOTHING_TO_LOSE = (
     "Even without any penalty the predictor is no better than a constant, so there is nothing to keep; add inputs that "
@@ -80,10 +76,9 @@ class Tolerance(Goal):
                 "smaller context."
             )
         if allowed["vcf"].isna().all():
-            ranks = {kind: place for place, kind in enumerate(_WITHOUT_A_JUDGE)}
-            order = allowed.assign(rank=allowed["kind"].map(ranks).fillna(len(ranks)))
+            order = allowed.assign(standing=allowed["kind"].map(field.standing))
             # Of one kind the strictest: what keeps the smallest share, or is penalised most.
-            first = order.sort_values(["rank", "share", "gamma"], ascending=[True, True, False]).iloc[0]
+            first = order.sort_values(["standing", "share", "gamma"], ascending=[True, True, False]).iloc[0]
             return first["name"], (
                 f"Taken: {first['name']}, the strictest of its kind within the tolerance; no causal model could judge "
                 f"VCF. It rests on {first['rests_on']}."
@@ -91,7 +86,7 @@ class Tolerance(Goal):
         at_least = np.maximum(allowed["vcf"], _NEXT_TO_NOTHING * free["vcf"])
         order = allowed.assign(left=at_least).sort_values(["left", "loss"])
         best = order.iloc[0]
-        safe = order[order["kind"].isin((INDEPENDENCE, LINE, LEFT_OUT))]
+        safe = order[order["kind"].isin(field.standing)]
         if len(safe) and best["left"] > _CLEARLY * safe.iloc[0]["left"]:
             best = safe.iloc[0]
         left = best["vcf"] / free["vcf"] if free["vcf"] > 0 else 0.0

@@ -125,8 +125,6 @@ def load_model(
         features = torch.from_numpy(model.encoding_.features(pd.DataFrame(index=[0], columns=[*model.encoding_.names])))
         for statement, pair in zip(model.roles_.statements, model.statement_encodings_, strict=True):
             statement_rows(pair, pd.DataFrame(index=[0], columns=[*statement.right, *statement.given]))
-        if model.roles_.verdict is not None:
-            model.roles_.verdict.headline()
         if isinstance(model.module_, networks.OURS) and model.module is None:
             answer = model.module_(features.to(networks.device_of(model.module_)))
             if not isinstance(model, CIPClassifier):
@@ -150,6 +148,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.learner = None if learner is None else LEARNERS[learner["name"]](**learner["settings"])
     model.graph = None if description["graph"] is None else CausalGraph.from_json(json.dumps(description["graph"]))
     model.roles_ = Roles.from_dict(description["roles"], model.graph)
+    if model.roles_.verdict is not None and not model.roles_.verdict.protected:
+        raise ValueError("protected")
     model.route_ = description["route"]
     # An earlier version did not write it.
     is_absent = "preparation_seed" not in description

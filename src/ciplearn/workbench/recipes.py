@@ -64,11 +64,11 @@ def fit_line(document: Document, recipe: Recipe, table: str) -> list[str]:
     return [*words, *recipe.goal_words, *learner, f"--preset={recipe.preset}", f"--seed={recipe.seed}", "--out=model"]
 
 
-def audit_line(recipe: Recipe, table: str, model: str = "model", strength: str | None = None) -> list[str]:
+def audit_line(recipe: Recipe, table: str, strength: str | None = None) -> list[str]:
     """Return the words of ``ciplearn audit`` for the model that `fit_line` has written, at another strength perhaps."""
     limit = recipe.goal_words if recipe.goal == "limits" else []
     turned = [] if strength is None else [f"--strength={strength}"]
-    return ["ciplearn", "audit", model, table, *limit, *turned, f"--preset={recipe.preset}", "--out=report.html"]
+    return ["ciplearn", "audit", "model", table, *limit, *turned, f"--preset={recipe.preset}", "--out=report.html"]
 
 
 def shown(words: list[str]) -> str:

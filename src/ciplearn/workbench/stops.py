@@ -20,7 +20,7 @@ from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import Audited, Effort
 from ciplearn.cli.model_folder import ModelFolder
-from ciplearn.estimators.preparation import INDEPENDENCE, NO_ROUTE
+from ciplearn.estimators.base import is_unconstrained
 from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.evaluation import Audit, variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
@@ -184,7 +184,7 @@ def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit
         audit = measure(replace(subject, model=model, folder=None))
         loss, score = ("mse", "r2") if "mse" in audit.scores else ("log_loss", "accuracy")
         values = (audit.scores[loss], audit.scores[score], audit.vcf.value, audit.vcf.relative, None, None)
-        is_free = not gamma and getattr(model, "route_", None) in (INDEPENDENCE, NO_ROUTE)
+        is_free = is_unconstrained(model)
         about = {"name": FREE if is_free else f"gamma {gamma:g}", "free": is_free, "learner": "network"}
         about |= {"model": str(path), **dict(zip(_MEASURES, values, strict=True))}
         stops.append(_stop(len(stops), 0, "gamma …", about))
