@@ -249,10 +249,12 @@ def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, m
     assert shown - {word.rstrip(":;") for word in words} - {"\\"} == set()
 
 
-def test_number_and_its_sign_are_on_one_line(monkeypatch):
+def test_number_and_its_sign_are_on_one_line_and_so_are_a_column_and_its_value(monkeypatch):
     screen = Screen(20, monkeypatch)
     say("Explains at least 1 % of it.")
-    assert screen.text().split("\n") == ["Explains at least", "1 % of it.", ""]
+    say("From sex = f to sex = m.")
+    told = ["Explains at least", "1 % of it.", "From sex = f to", "sex = m.", ""]
+    assert screen.text().split("\n") == told
 
 
 def test_table_of_tests_keeps_its_columns_on_a_narrow_terminal(tmp_path, monkeypatch):

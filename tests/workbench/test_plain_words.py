@@ -1,5 +1,7 @@
 """What the page says in plain words, colours and folds; what a table and a reload leave."""
 
+import itertools
+
 from tests.workbench.browser import needs_browser
 
 pytestmark = needs_browser
@@ -107,3 +109,32 @@ def test_undo_survives_a_reload(web):
     for left in (["A", "V1"], ["A"]):
         web.click("[data-tool=undo]")
         web.until(lambda left=left: web.doc("editor.doc.nodes") == left)
+
+
+def test_seventeen_columns_in_tiers_can_be_read(web):
+    tiers = "a1, a2, a3 | b1, b2, b3, b4 | c1, c2, c3, c4, c5 | d1, d2, d3, d4 | bad"
+    web.open_text(tiers)
+    web.until(lambda: len(web.doc("editor.doc.nodes")) == 17)
+    assert len(web.edges()) == 111
+    boxes = web.run(
+        "const { canvas, editor } = document.querySelector('.cw').workbench;"
+        "const box = (name) => canvas.boxOf(name);"
+        "return editor.doc.nodes.map((name) => [name, box(name).x1, box(name).y2 - box(name).y1])"
+    )
+    assert min(height for _, _, height in boxes) > 24
+    left = {name: x for name, x, _ in boxes}
+    columns = [[left[name] for name in tier.split(", ")] for tier in tiers.split(" | ")]
+    assert all(max(column) < min(later) for column, later in itertools.pairwise(columns))
+
+
+def test_notice_is_one_line_with_its_cross_beside_it_and_a_number_keeps_its_sign(web):
+    web.run("document.querySelector('.cw').workbench.notices.show('a', 'Keeps 10 % of it.')")
+    text, cross = ".notice span", ".notice [aria-label=Dismiss]"
+    assert (
+        web.run("return document.querySelector(arguments[0]).textContent", text) == "Keeps 10\N{NO-BREAK SPACE}% of it."
+    )
+    places = [web.find(selector)[0].rect for selector in (text, cross)]
+    middles = [place["y"] + place["height"] / 2 for place in places]
+    assert abs(middles[0] - middles[1]) < 8
+    assert places[0]["x"] + places[0]["width"] <= places[1]["x"]
+    web.click(cross)

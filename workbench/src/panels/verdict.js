@@ -60,7 +60,7 @@ export class VerdictPanel {
         el(
           "p",
           {},
-          "The verdict says what a prediction may tell nothing about, so that it would have been the same had someone been of another sex, age or origin.",
+          "The verdict says what a prediction must not give away, if it is to be the same for a person of another sex, age or origin.",
         ),
         el(
           "p.buttons",
