@@ -26,7 +26,8 @@ def opened(folder, page, *, width=1280, dark=False):
         "</iframe><script>addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
         "const seen=d.body.innerText;const o=document.createElement('pre');const e=d.documentElement;"
         "o.textContent=JSON.stringify({wide:e.scrollWidth,front:(d.querySelector('.sign')||e).getBoundingClientRect().bottom,back:getComputedStyle(d.body).backgroundColor,"
-        "scroll:[...d.querySelectorAll('main > section:not(.appendix) .wide')].filter((w)=>w.scrollWidth>w.clientWidth).length});"
+        "scroll:[...d.querySelectorAll('main > section:not(.appendix) .wide')].filter("
+        "(w)=>w.scrollWidth>w.clientWidth).length});"
         "document.body.appendChild(o);const t=document.createElement('div');t.id='text';t.textContent=seen;"
         "document.body.appendChild(t)})</script></html>"
     )
