@@ -20,6 +20,16 @@ def test_verdict_is_in_words_first_explains_its_words_and_says_holds_once(web):
     web.wait("#cw-panel-data")
 
 
+def test_verdict_that_fails_begins_with_the_prediction_and_no_line_with_a_comma(web):
+    web.example("loan")
+    words = (
+        "The prediction may still follow region, even if it tells nothing about region among rows with the same age."
+    )
+    web.until(lambda: web.text(".words") == words)
+    held = "document.querySelector('.reason [data-key=\"term|latent\"]').parentNode"
+    assert web.run(f"return [{held}.textContent, getComputedStyle({held}).whiteSpace]") == ["latent,", "nowrap"]
+
+
 def test_what_is_selected_says_what_its_roles_mean(web):
     web.example()
     web.tap(web.place("A"))
