@@ -48,7 +48,19 @@ def test_nothing_is_drawn_under_the_tools_or_the_roles_of_what_is_selected(web):
         return web.run(f"return document.querySelector(arguments[0]).getBoundingClientRect().{side}", of)
 
     heights = [web.place(name)[1] for name in ("Z", "A", "L", "Y")]
+    assert web.find(".legend")[0].is_displayed() is False, "the roles of what is selected stand in its place"
     assert edge(".tools", "bottom") < min(heights) < max(heights) < edge(".selection", "top")
+    web.look(1440, 900)
+
+
+def test_colours_are_explained_where_there_is_room_for_it(web):
+    web.example()
+    shown = {}
+    for width, tab in ((1440, "data"), (820, "verdict"), (820, "data"), (390, "verdict")):
+        web.look(width, 1100)
+        web.click(f"#cw-tab-{tab}")
+        shown[width, tab] = web.find(".legend")[0].is_displayed()
+    assert shown == {(1440, "data"): True, (820, "verdict"): True, (820, "data"): False, (390, "verdict"): False}
     web.look(1440, 900)
 
 
