@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from ciplearn._core.errors import InputTypeError
 from ciplearn._core.rows import (
     RARE,
+    alike,
     as_generator,
     as_seed,
     chance_repeats,
@@ -175,3 +176,24 @@ def test_a_generator_is_used_itself():
 def test_anything_else_is_refused_in_one_sentence(reader, bad):
     with pytest.raises(InputTypeError, match=r"^random_state must be None, a whole number .* got .*; pass"):
         reader(bad)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_are_alike_are_those_of_one_kind_and_the_first_of_them_is_named(seed):
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(1, 80))
+    columns = [draw.integers(0, 3, n).astype(float), draw.choice(list("ab"), n), draw.integers(0, 2, (n, 2))]
+    columns[0][draw.random(n) < 0.2] = np.nan
+    first, kinds = alike(columns, n)
+    rows = [tuple(map(str, row)) for row in zip(columns[0], columns[1], *columns[2].T, strict=True)]
+    assert [rows[place] for place in first[kinds]] == rows
+    assert len(first) == len(set(rows))
+    assert all(rows.index(rows[place]) == place for place in first)
+
+
+def test_no_rows_are_of_no_kind():
+    assert [each.tolist() for each in alike([np.empty(0), np.empty((0, 2))], 0)] == [[], []]
+
+
+def test_rows_without_columns_are_all_alike():
+    assert [each.tolist() for each in alike([], 3)] == [[0], [0, 0, 0]]

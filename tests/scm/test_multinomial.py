@@ -1,10 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, fit_scm
 from ciplearn._core.errors import InputError
-from ciplearn.scm import GumbelMax, Multinomial
+from ciplearn.scm import AdditiveNoise, GumbelMax, LocationScale, Multinomial, SimultaneousQuantiles
 
 LEVELS = ["a", "b", "c"]
 
@@ -61,3 +62,34 @@ def test_a_level_that_the_regression_has_not_met_leaves_the_others_their_say():
     scm = fit_scm(graph, table, mechanisms={"job": Multinomial(smooth=True)}, random_state=0)
     nurses = scm.do({"sex": "f"}).sample(2000, random_state=0)["job"].eq("nurse").mean()
     assert 0.85 < nurses < 0.95
+
+
+RECIPES = {
+    "labels": Multinomial(smooth=True),
+    "labels by a classifier": Multinomial(LogisticRegression()),
+    "moved": AdditiveNoise(),
+    "moved by a regressor": AdditiveNoise(LinearRegression()),
+    "stretched": LocationScale(),
+    "quantiles": SimultaneousQuantiles(),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_rows_whose_parents_repeat_get_what_each_gets_by_itself(name, monkeypatch):
+    draw = np.random.default_rng(0)
+    a, z = draw.choice(["f", "m"], 400), draw.integers(5, size=400).astype(float)
+    number = z + (a == "f") + draw.normal(size=400)
+    table = pd.DataFrame({"A": a, "Z": z, "V": number.round() if name == "quantiles" else number})
+    if name.startswith("labels"):
+        table["V"] = np.where(table["V"] > 2, "high", "low")
+    scm = fit_scm(CausalGraph.from_edges("A -> V, Z -> V"), table, {"V": RECIPES[name]}, 0)
+    mechanism, noise = scm.mechanisms["V"], scm.mechanisms["V"].draw(400, draw)
+    parents = {node: table[node].to_numpy() for node in ("A", "Z")}
+    asked = mechanism.evaluate(parents, noise)
+
+    monkeypatch.setattr("ciplearn.scm.mechanism.alike", lambda _, n: (np.arange(n), np.arange(n)))
+    alone = mechanism.evaluate(parents, noise)
+    if name.startswith("labels"):
+        assert (asked == alone).all()
+    else:
+        assert np.abs(asked - alone).max() < 1e-12

@@ -36,6 +36,17 @@ Array = np.ndarray[Any, Any]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
+def alike(columns: Sequence[Any], n: int) -> tuple[Array, Array]:  # (n,) or (n, d) each -> (m,), (n,)
+    """Return the first row of each kind of row, and of which of these kinds each row is."""
+    kinds = np.zeros(n, dtype=np.int64)
+    for column in (one for each in columns for one in (each.T if each.ndim == 2 else [each])):
+        codes, values = pd.factorize(column, use_na_sentinel=False)
+        kinds, _ = pd.factorize(kinds * len(values) + codes)  # both are below the number of rows
+    first = np.empty(kinds.max(initial=-1) + 1, dtype=np.int64)
+    first[kinds[::-1]] = np.arange(len(kinds))[::-1]
+    return first, kinds
+
+
 def row_blocks(n: int, size: int = ROWS_IN_CACHE) -> list[slice]:
     """Cut n rows into blocks of ``size``, the last of which also takes up to half a block more, or half a block less.
 

@@ -21,7 +21,7 @@ from ciplearn._core.arguments import check_flags, one_of
 from ciplearn._core.columns import CLASSIFICATION, REGRESSION, check_cells, task_of
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn._core.rows import as_seed
+from ciplearn._core.rows import alike, as_seed
 from ciplearn.baselines.fitted_models import NetworkRegression, TableEstimator, task_of_estimator
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.graph import read_question
@@ -215,10 +215,7 @@ def asked_once(
 
     Rows that agree in all of these columns are asked once, and get the same answer to the last bit.
     """
-    group = np.zeros(len(table), dtype=int)
-    if names:
-        group = table.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    first, group = alike([table[name] for name in names], len(table))
     different = table[list(names)].iloc[first].reset_index(drop=True)
     blocks = (different[start : start + _ROWS_AT_ONCE] for start in range(0, len(different), _ROWS_AT_ONCE))
     return np.concatenate([ask(block) for block in blocks])[group]

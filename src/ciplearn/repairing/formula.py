@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,14 +114,31 @@ class Formula(Engine):
 
 @dataclass(frozen=True, eq=False)
 class BlindAtTheEnd:
-    """The closed form of rows, and the same with the noise that rows leave open drawn blindly."""
+    """The closed form of rows, and the same with the noise that rows leave open drawn blindly.
 
-    seeing: Parts
-    blind: Parts
+    Most strengths need one of the two, and only what a strength needs is asked.
+    """
+
+    formula: Formula
+    rows: pd.DataFrame
+
+    @cached_property
+    def seeing(self) -> Parts:
+        """What is known of the rows where open noise is drawn from what fits them."""
+        return self.formula.knob(self.rows)
+
+    @cached_property
+    def blind(self) -> Parts:
+        """The same where they say nothing of it."""
+        return Formula(self.formula.asked, replace(self.formula.worlds, blind=True)).knob(self.rows)
 
     def at(self, gamma: float) -> Array:  # (n, q)
         """Mix both, with none of the blind one up to 19 and nothing else at infinity."""
-        share = 1.0 if np.isinf(gamma) else max(0.0, 1 - SEEING / gamma) if gamma else 0.0
+        if gamma <= SEEING:
+            return self.seeing.at(gamma)
+        if np.isinf(gamma):
+            return self.blind.at(gamma)
+        share = 1 - SEEING / gamma
         return np.asarray((1 - share) * self.seeing.at(gamma) + share * self.blind.at(gamma))
 
 
@@ -141,9 +159,8 @@ class BlindFormula(Engine):
         return 2 * (1 + self.worlds.calls)
 
     def knob(self, rows: pd.DataFrame) -> BlindAtTheEnd:
-        """Ask about the rows, about each of their worlds, and about those imagined blindly."""
-        both = (self.worlds, replace(self.worlds, blind=True))
-        return BlindAtTheEnd(*(Formula(self.asked, worlds).knob(rows) for worlds in both))
+        """Ask about the rows and their worlds, and about those imagined blindly, once a strength needs it."""
+        return BlindAtTheEnd(Formula(self.asked, self.worlds), rows)
 
 
 def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None, units: Units) -> list[Parts]:

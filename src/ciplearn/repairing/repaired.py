@@ -31,7 +31,7 @@ from ciplearn.repairing.distilled import Distilled
 from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Curve
-from ciplearn.repairing.worlds import DRAWS, Worlds
+from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm.kinds import Array
 
 _UNMEASURED = (
@@ -193,7 +193,7 @@ class Repaired:
     def numbers(self, X: Any) -> Array:  # (n, q)
         """Return predictions as numbers: of two labels the probability of the second."""
         rows = self._checked(X)
-        chunks = list(row_chunks(len(rows), DRAWS if self.strength else 1))
+        chunks = list(row_chunks(len(rows), self.engine.calls if self.strength else 1))
         if not chunks:
             return np.empty((0, 1))
         # disable=None: quiet where nobody watches.

@@ -234,11 +234,15 @@ class SmoothMoments:
 
     def __call__(self, parents: Parents) -> tuple[Array, Array]:
         """Return mean and scale of some rows."""
-        matrix = self.design(parents)
+        both = self.design.looked_up(self._of_matrix, parents)(slice(None))
+        mean, scale = np.split(both, 2, axis=1)
+        return (mean, scale) if self.vector else (mean[:, 0], scale[:, 0])
+
+    def _of_matrix(self, matrix: Array) -> Array:  # (n, 2 d): means, scales
         mean = self.mean(matrix)
         no_log = np.zeros_like(mean)
         scale = np.exp(no_log if self.log_scale is None else self.log_scale(matrix).clip(self.low, self.high))
-        return (mean, scale) if self.vector else (mean[:, 0], scale[:, 0])
+        return np.hstack([mean, scale])
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,7 @@ class RegressorMoments:
 
     def __call__(self, parents: Parents) -> tuple[Array, Array]:
         """Return the prediction for some rows, and ones."""
-        predicted = np.asarray(self.regressor.predict(self.design(parents)), dtype=np.float64)
+        predicted = np.asarray(self.design.looked_up(self.regressor.predict, parents)(slice(None)), dtype=np.float64)
         mean = predicted.reshape((len(predicted), -1) if self.vector else len(predicted))
         return mean, np.ones_like(mean)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.random import Generator
 from sklearn.base import clone
 
 from ciplearn._core.errors import InputTypeError
+from ciplearn._core.rows import alike
 from ciplearn.scm.kinds import Array, Categories, Kind, kept
 from ciplearn.scm.smooth_ridge import Smoother
 
@@ -125,14 +126,31 @@ class Design:
 
     def __call__(self, values: Parents) -> Array:  # (n, width)
         """Return the matrix of some rows."""
-        return self.standardised(self.parts(values), np.zeros(self.width), np.ones(self.width), np.float64)
+        return self.standardised(self.parts(values))
+
+    def looked_up(self, function: Callable[[Array], Array], values: Parents) -> Callable[[slice], Array]:
+        """Return a function of the matrix's rows as one of slices of rows; of rows that are alike it is asked once.
+
+        Worlds of one row share most parents, and labels take few values: most imagined rows repeat others.
+        """
+        parts = self.parts(values)
+        first, like = alike(parts, len(parts[0]))
+        repeats = 2 * len(first) < len(like)
+        matrix = self.standardised([part[first] for part in parts] if repeats else parts)
+        if not repeats:
+            return lambda rows: function(matrix[rows])
+        known = function(matrix)
+        return lambda rows: known[like[rows]]
 
     def parts(self, values: Parents) -> list[Array]:
         """Return the rows of each node, with codes for labels; slices of them make the matrix of a slice."""
         return [self.kinds[node].codes(values[node], node) for node in self.nodes]
 
-    def standardised(self, parts: list[Array], mean: Array, spread: Array, dtype: type) -> Array:  # (n, width)
+    def standardised(
+        self, parts: list[Array], mean: Array | float = 0.0, spread: Array | float = 1.0, dtype: type = np.float64
+    ) -> Array:  # (n, width)
         """Return (matrix − mean) / spread, computed in double precision and kept in ``dtype``."""
+        mean, spread = (np.broadcast_to(each, self.width) for each in (mean, spread))
         matrix: Array = np.empty((len(parts[0]), self.width), dtype=dtype)
         start = 0
         for node, part in zip(self.nodes, parts, strict=True):

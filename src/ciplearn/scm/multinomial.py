@@ -186,9 +186,11 @@ class SmoothProbabilities:
 
     def __call__(self, parents: Parents) -> Array:  # (n, K)
         """Return the probabilities of some rows."""
-        scores = self.function(self.design(parents))
-        table = np.zeros((len(scores), self.levels))
-        table[:, self.met] = softmax(scores, axis=1) if len(scores) else 0.0
+        return self.design.looked_up(self._of_matrix, parents)(slice(None))
+
+    def _of_matrix(self, matrix: Array) -> Array:
+        table = np.zeros((len(matrix), self.levels))
+        table[:, self.met] = softmax(self.function(matrix), axis=1) if len(matrix) else 0.0
         return table
 
 
@@ -201,7 +203,9 @@ class _ClassifierProbabilities:
     levels: int
 
     def __call__(self, parents: Parents) -> Array:  # (n, K)
-        matrix = self.design(parents)
+        return self.design.looked_up(self._of_matrix, parents)(slice(None))
+
+    def _of_matrix(self, matrix: Array) -> Array:
         table = np.zeros((len(matrix), self.levels))
         if len(matrix):
             table[:, np.asarray(self.classifier.classes_, dtype=np.int64)] = self.classifier.predict_proba(matrix)

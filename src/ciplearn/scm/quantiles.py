@@ -8,6 +8,7 @@ their probability: they take an interval of U, from which abduction draws.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -261,7 +262,7 @@ class FittedQuantiles(Mechanism):
         """F̂⁻¹(u | pa)."""
         if len(noise) == 0:
             return np.zeros(0)
-        left = self._left(self.design(parents), noise)
+        left = self._left(self.design.looked_up(self.movement.at_knots, parents), noise)
         return left if self.base is None else self.base.evaluate(parents, left)
 
     def recover(self, parents: Parents, value: Array) -> Array | None:
@@ -277,10 +278,10 @@ class FittedQuantiles(Mechanism):
 
     def quantiles(self, parents: Parents, levels: Array) -> Array:  # (k,) -> (n, k)
         """F̂⁻¹ at some levels."""
-        matrix = self.design(parents)
-        left = np.empty((len(matrix), len(levels)))
-        for part in row_blocks(len(matrix), _BLOCK):
-            at_knots = self.movement.at_knots(matrix[part])
+        moved, n = self.design.looked_up(self.movement.at_knots, parents), len(next(iter(parents.values())))
+        left = np.empty((n, len(levels)))
+        for part in row_blocks(n, _BLOCK):
+            at_knots = moved(part)
             for i, level in enumerate(levels):
                 left[part, i] = self.law.quantile(self.movement.back(at_knots, np.full(len(at_knots), level)))
         return left if self.base is None else self.base.at(parents, left)
@@ -289,11 +290,10 @@ class FittedQuantiles(Mechanism):
         """U itself."""
         return self.posterior(parents, value, generator)[:, 0]
 
-    def _left(self, matrix: Array, noise: Array) -> Array:
+    def _left(self, moved: Callable[[slice], Array], noise: Array) -> Array:
         left = np.empty(len(noise))
         for part in row_blocks(len(noise), _BLOCK):
-            at_knots = self.movement.at_knots(matrix[part])
-            left[part] = self.law.quantile(self.movement.back(at_knots, noise[part, 0]))
+            left[part] = self.law.quantile(self.movement.back(moved(part), noise[part, 0]))
         left = left + noise[:, 1]
         if not self.law.is_whole:
             return left
@@ -304,11 +304,11 @@ class FittedQuantiles(Mechanism):
 
     def _noise_behind(self, parents: Parents, left: Array, share: Array) -> Array:
         below, upto = self.law.interval(left)
-        noise, matrix = np.zeros((len(left), 2)), self.design(parents)
+        noise, moved = np.zeros((len(left), 2)), self.design.looked_up(self.movement.at_knots, parents)
         for part in row_blocks(len(left), _BLOCK):
-            at_knots = self.movement.at_knots(matrix[part])
+            at_knots = moved(part)
             low, high = (self.movement.forward(at_knots, ranks[part]) for ranks in (below, upto))
             noise[part, 0] = low + share[part] * (high - low)
         # What rounding, or a value beyond all that were seen, leaves over: the row comes back exactly.
-        noise[:, 1] = left - self._left(matrix, noise)
+        noise[:, 1] = left - self._left(moved, noise)
         return noise
