@@ -17,11 +17,10 @@ def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
     def small(folder, **settings):
         # Asked twice, run once.
         if not ran:
-            ran.append(whole(folder, rows=400, **settings))
+            ran.append(whole(folder, rows=400, learner="linear", **settings))
         return ran[0]
 
     monkeypatch.setattr(demo_module, "run_demo", small)
-    monkeypatch.setattr(demo_module, "LEARNERS", {"linear": demo_module.LEARNERS["linear"]})
     assert application.run(["demo", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "What was seen" in printed

@@ -50,8 +50,7 @@ COMMANDS = {
 def smaller():
     """Let the demo and the studies, which take a minute and more, do with a few rows."""
     study = small("fig2-left")
-    demo.GAMMAS, demo.SEEDS = (0.0, 1.0), (0,)
-    demo.run_demo = partial(demo.run_demo, rows=300, epochs=2)
+    demo.run_demo = partial(demo.run_demo, rows=300, learner="linear")
     reproduction.find = lambda name: [study]
 
 

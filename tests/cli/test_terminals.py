@@ -222,12 +222,12 @@ def words_of(name, monkeypatch, capfd):
     if name not in IN_PLENTY_OF_ROOM:
         monkeypatch.setenv("COLUMNS", "1000")
         run(WORDS[name])
-        IN_PLENTY_OF_ROOM[name] = set(re.split(r"[\s│╭╮╰╯─]+", "".join(capfd.readouterr())))
+        IN_PLENTY_OF_ROOM[name] = set("".join(capfd.readouterr()).split())
     return IN_PLENTY_OF_ROOM[name]
 
 
 @pytest.mark.parametrize("name", WORDS)
-@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow), 140])
+@pytest.mark.parametrize("columns", [40, pytest.param(80, marks=pytest.mark.slow), 140])
 def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, monkeypatch, capfd):
     assert model.parent == place
     monkeypatch.chdir(place)
@@ -244,14 +244,17 @@ def test_no_word_is_cut_at_the_edge_of_a_terminal(name, columns, place, model, m
     sentences = [line for line in lines if not re.search(r"\d/(\d+|\?) \[", line)]
     assert len(sentences) > 2 or name == "a mistake"
     assert max(map(len, sentences)) <= columns
-    shown = {word for line in sentences for word in re.split(r"[\s│╭╮╰╯─]+", line)}
-    assert shown - words - {"\\"} == set()
+    # On a narrow terminal a row of a table is a paragraph, with its signs.
+    shown = {word.rstrip(":;") for line in sentences for word in line.split()}
+    assert shown - {word.rstrip(":;") for word in words} - {"\\"} == set()
 
 
-def test_number_and_its_sign_are_on_one_line(monkeypatch):
+def test_number_and_its_sign_are_on_one_line_and_so_are_a_column_and_its_value(monkeypatch):
     screen = Screen(20, monkeypatch)
     say("Explains at least 1 % of it.")
-    assert screen.text().split("\n") == ["Explains at least", "1 % of it.", ""]
+    say("From sex = f to sex = m.")
+    told = ["Explains at least", "1 % of it.", "From sex = f to", "sex = m.", ""]
+    assert screen.text().split("\n") == told
 
 
 def test_table_of_tests_keeps_its_columns_on_a_narrow_terminal(tmp_path, monkeypatch):

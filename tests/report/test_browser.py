@@ -25,7 +25,9 @@ def opened(folder, page, *, width=1280, dark=False):
         f'<html style="color-scheme:{scheme}"><iframe id="f" style="width:{width}px;height:900px" src="page.html">'
         "</iframe><script>addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
         "const seen=d.body.innerText;const o=document.createElement('pre');const e=d.documentElement;"
-        "o.textContent=JSON.stringify({wide:e.scrollWidth,front:(d.querySelector('.sign')||e).getBoundingClientRect().bottom,back:getComputedStyle(d.body).backgroundColor});"
+        "o.textContent=JSON.stringify({wide:e.scrollWidth,front:(d.querySelector('.sign')||e).getBoundingClientRect().bottom,back:getComputedStyle(d.body).backgroundColor,"
+        "scroll:[...d.querySelectorAll('main > section:not(.appendix) .wide')].filter("
+        "(w)=>w.scrollWidth>w.clientWidth).length});"
         "document.body.appendChild(o);const t=document.createElement('div');t.id='text';t.textContent=seen;"
         "document.body.appendChild(t)})</script></html>"
     )
@@ -68,6 +70,7 @@ def test_page_opens_without_a_complaint_at_desk_and_phone_width_light_and_dark(m
         tree, console = opened(tmp_path, page, width=width, dark=dark)
         assert console == []
         assert int(re.search(r'"wide":(\d+)', tree)[1]) <= width, "nothing sticks out sideways"
+        assert '"scroll":0' in tree, "no table of the page to sign is moved sideways"
         backs.add(re.search(r'"back":"([^"]*)"', tree)[1])
         for heading in ("What it costs, and how wrong it may be", "Single rows", "To repeat it"):
             assert heading in tree

@@ -37,8 +37,8 @@ def test_demo_is_about_the_applicants_and_brings_those_of_the_command(desk):
     assert {tuple(edge) for edge in answer["document"]["graph"]["directed"]} == set(story.graph.directed)
     judged = desk.answer({"do": "judge", "document": answer["document"]})
     assert judged["statement"] == "Ŷ ⊥ {hours, sex, training} | {age, region}"
-    assert desk.take_demo_table() == {"name": "applicants.csv"}
-    assert desk.table.path.read_text() == story.sample(8000, random_state=0).to_csv(index=False)
+    assert desk.take_demo_table() == {"name": "people.csv"}
+    assert desk.table.path.read_text() == story.sample(4000, random_state=0).round(1).to_csv(index=False)
 
 
 def test_verdict_names_the_roles_that_are_missing(desk):

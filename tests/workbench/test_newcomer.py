@@ -26,7 +26,7 @@ def test_newcomer_goes_from_an_empty_page_to_a_model_and_a_report(tmp_path):
         web.wait("progress")
         web.wait("[data-key=forget]", 240)
         assert "Meets the limits" in web.text("#cw-panel-train")
-        assert "Audited on 1600 rows that no training has seen" in web.text("#cw-panel-train")
+        assert "Audited on 800 rows that no training has seen" in web.text("#cw-panel-train")
         # Walk by key, and by click on the drawing.
         for key, stop in (("\ue010", "Stop 17 of 17"), ("\ue012", "Stop 16 of 17")):  # End, Left
             web.send("[data-key=walk]", key)

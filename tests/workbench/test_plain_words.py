@@ -1,5 +1,7 @@
 """What the page says in plain words, colours and folds; what a table and a reload leave."""
 
+import itertools
+
 from tests.workbench.browser import needs_browser
 
 pytestmark = needs_browser
@@ -16,6 +18,16 @@ def test_verdict_is_in_words_first_explains_its_words_and_says_holds_once(web):
     web.click("[data-key='section|Assumptions that data cannot show']")
     web.click("[data-key='to|data']")
     web.wait("#cw-panel-data")
+
+
+def test_verdict_that_fails_begins_with_the_prediction_and_no_line_with_a_comma(web):
+    web.example("loan")
+    words = (
+        "The prediction may still follow region, even if it tells nothing about region among rows with the same age."
+    )
+    web.until(lambda: web.text(".words") == words)
+    held = "document.querySelector('.reason [data-key=\"term|latent\"]').parentNode"
+    assert web.run(f"return [{held}.textContent, getComputedStyle({held}).whiteSpace]") == ["latent,", "nowrap"]
 
 
 def test_what_is_selected_says_what_its_roles_mean(web):
@@ -36,7 +48,19 @@ def test_nothing_is_drawn_under_the_tools_or_the_roles_of_what_is_selected(web):
         return web.run(f"return document.querySelector(arguments[0]).getBoundingClientRect().{side}", of)
 
     heights = [web.place(name)[1] for name in ("Z", "A", "L", "Y")]
+    assert web.find(".legend")[0].is_displayed() is False, "the roles of what is selected stand in its place"
     assert edge(".tools", "bottom") < min(heights) < max(heights) < edge(".selection", "top")
+    web.look(1440, 900)
+
+
+def test_colours_are_explained_where_there_is_room_for_it(web):
+    web.example()
+    shown = {}
+    for width, tab in ((1440, "data"), (820, "verdict"), (820, "data"), (390, "verdict")):
+        web.look(width, 1100)
+        web.click(f"#cw-tab-{tab}")
+        shown[width, tab] = web.find(".legend")[0].is_displayed()
+    assert shown == {(1440, "data"): True, (820, "verdict"): True, (820, "data"): False, (390, "verdict"): False}
     web.look(1440, 900)
 
 
@@ -107,3 +131,32 @@ def test_undo_survives_a_reload(web):
     for left in (["A", "V1"], ["A"]):
         web.click("[data-tool=undo]")
         web.until(lambda left=left: web.doc("editor.doc.nodes") == left)
+
+
+def test_seventeen_columns_in_tiers_can_be_read(web):
+    tiers = "a1, a2, a3 | b1, b2, b3, b4 | c1, c2, c3, c4, c5 | d1, d2, d3, d4 | bad"
+    web.open_text(tiers)
+    web.until(lambda: len(web.doc("editor.doc.nodes")) == 17)
+    assert len(web.edges()) == 111
+    boxes = web.run(
+        "const { canvas, editor } = document.querySelector('.cw').workbench;"
+        "const box = (name) => canvas.boxOf(name);"
+        "return editor.doc.nodes.map((name) => [name, box(name).x1, box(name).y2 - box(name).y1])"
+    )
+    assert min(height for _, _, height in boxes) > 24
+    left = {name: x for name, x, _ in boxes}
+    columns = [[left[name] for name in tier.split(", ")] for tier in tiers.split(" | ")]
+    assert all(max(column) < min(later) for column, later in itertools.pairwise(columns))
+
+
+def test_notice_is_one_line_with_its_cross_beside_it_and_a_number_keeps_its_sign(web):
+    web.run("document.querySelector('.cw').workbench.notices.show('a', 'Keeps 10 % of it.')")
+    text, cross = ".notice span", ".notice [aria-label=Dismiss]"
+    assert (
+        web.run("return document.querySelector(arguments[0]).textContent", text) == "Keeps 10\N{NO-BREAK SPACE}% of it."
+    )
+    places = [web.find(selector)[0].rect for selector in (text, cross)]
+    middles = [place["y"] + place["height"] / 2 for place in places]
+    assert abs(middles[0] - middles[1]) < 8
+    assert places[0]["x"] + places[0]["width"] <= places[1]["x"]
+    web.click(cross)

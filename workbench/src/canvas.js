@@ -2,6 +2,7 @@
 import cytoscape from "cytoscape";
 import dagre from "cytoscape-dagre";
 import edgehandles from "cytoscape-edgehandles";
+import { inColumns, isDense } from "./columns.js";
 import { detour } from "./detour.js";
 import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf, sameEdge } from "./document.js";
 import { look, palette } from "./look.js";
@@ -189,10 +190,13 @@ export class Canvas {
   }
 
   #layered(doc) {
+    const width = (name) => 40 + 9 * Math.min(name.length, 40);
+    const columns = isDense(doc) ? inColumns(doc, width) : null;
+    if (columns) return columns;
     const style = [{ selector: "node", style: { width: "data(width)", height: 38 } }];
     const scratch = cytoscape({ headless: true, styleEnabled: true, style });
     const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
-    for (const [name, id] of ids) scratch.add({ data: { id, width: 40 + 9 * Math.min(name.length, 40) } });
+    for (const [name, id] of ids) scratch.add({ data: { id, width: width(name) } });
     for (const { kind, from, to } of edgesOf(doc))
       if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
     scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();

@@ -1,7 +1,11 @@
 // Elements from data. Text is always a text node: no name from a file can become markup.
 
-// What is not there is left out.
-const present = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined);
+// What is not there is left out; a number and its % stay on one line.
+const present = (children) =>
+  children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined)
+    .map((child) => (typeof child === "string" ? child.replace(/(\d) %/g, "$1\u00a0%") : child));
 
 /** Make an element: el("button.primary", { onclick }, "Save"). */
 export function el(what, properties = {}, ...children) {

@@ -14,6 +14,9 @@ export const term = (app, word, shown = word) =>
     shown,
   );
 
+/** What a button says and the sign behind it, on one line. */
+export const held = (button, sign) => el("span.held", {}, button, sign);
+
 /** Something long: the beginning, and the rest at a click. */
 function folded(start, rest, label) {
   const more = el("button.term", { "data-key": "unfold", onclick: () => more.replaceWith(rest) }, label);
@@ -37,9 +40,15 @@ export function prose(app, sentence) {
     const known = word?.toLowerCase();
     if (known && told.has(known)) continue;
     parts.push(sentence.slice(end, found.index));
-    parts.push(known ? term(app, known, text) : folded("", text, `{${text.slice(1).split(", ").slice(0, 3).join(", ")}, …}`));
-    told.add(known);
     end = found.index + text.length;
+    const [sign] = /^[.,;:)]*/.exec(sentence.slice(end));
+    parts.push(
+      known
+        ? held(term(app, known, text), sign)
+        : folded("", `${text}${sign}`, `{${text.slice(1).split(", ").slice(0, 3).join(", ")}, …}${sign}`),
+    );
+    told.add(known);
+    end += sign.length;
   }
   return [...parts, sentence.slice(end)];
 }

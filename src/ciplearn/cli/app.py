@@ -20,10 +20,10 @@ from types import FrameType
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from ciplearn._core.errors import CiplearnError
 from ciplearn.cli.commands import COMMANDS
+from ciplearn.cli.help import Command, Group
 from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
@@ -37,27 +37,8 @@ _INTERRUPTED = 130
 _ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-class _PlainFlags:
-    """Shows a flag as it is typed, without a type behind it."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in parameters:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        return parameters
-
-
-class _Command(_PlainFlags, TyperCommand):
-    pass
-
-
-class _Group(_PlainFlags, TyperGroup):
-    pass
-
-
 app = typer.Typer(
-    cls=_Group,
+    cls=Group,
     help="Predictors that would have said the same about a person, had the person's sex, age or whatever you name "
     "been different.",
     pretty_exceptions_enable=False,
@@ -97,7 +78,7 @@ def command_of(options: type, name: str, module: str) -> Callable[..., int | Non
 for _name, (_options, _module) in COMMANDS.items():
     # Lines of a paragraph are one, to be broken where the terminal ends; indented ones stay.
     _text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(_options) or "")
-    app.command(_name, cls=_Command, help=_text)(command_of(_options, _name, _module))
+    app.command(_name, cls=Command, help=_text)(command_of(_options, _name, _module))
 
 
 @app.callback(invoke_without_command=True)

@@ -156,6 +156,20 @@ class AuditCall:
 
 def audit(asked: Audit) -> int:
     """Measure a model, write the page, and say what was found; 1 where the model does not pass."""
+    report = audited(asked)
+    if asked.as_json:
+        rates = {"bias_audit": BiasAudit.of(report).to_dict()} if asked.profile == "bias-audit" else {}
+        say_json({**report.to_dict(), **rates, "file": printable(asked.out)})
+    else:
+        say("\n".join(report.summary()))
+        if command := report.next_steps.get(report.conclusion.state):
+            say_command("Next:", [shlex.quote(word) for word in shlex.split(command)])
+        say(f"Written: {printable(asked.out)}")
+    return int(asked.gate and report.conclusion.state != PASSES)
+
+
+def audited(asked: Audit) -> Report:
+    """Measure a model, write the page, and return what stands on it."""
     one_of(asked.profile, "--profile", PROFILES)
     call = AuditCall.of(asked)
     individuals = call.individuals
@@ -181,15 +195,7 @@ def audit(asked: Audit) -> int:
             remedy=remedy,
         )
         stream.write(report.to_html(asked.profile).encode())
-    if asked.as_json:
-        rates = {"bias_audit": BiasAudit.of(report).to_dict()} if asked.profile == "bias-audit" else {}
-        say_json({**report.to_dict(), **rates, "file": printable(asked.out)})
-    else:
-        say("\n".join(report.summary()))
-        if command := report.next_steps.get(report.conclusion.state):
-            say_command("Next:", [shlex.quote(word) for word in shlex.split(command)])
-        say(f"Written: {printable(asked.out)}")
-    return int(asked.gate and report.conclusion.state != PASSES)
+    return report
 
 
 def imagine(asked: Imagine) -> None:

@@ -178,7 +178,9 @@ class Demo(options.JsonOption):
     """
 
     out: Path = role(
-        "Where to write the report, the picture, the tables and the graph.", "FOLDER", default=Path("ciplearn-demo")
+        "Where to write the table, the graph, the model, its report and a picture.",
+        "FOLDER",
+        default=Path("ciplearn-demo"),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 
 import torch
@@ -15,8 +14,7 @@ from ciplearn.experiments import speed
 
 def demo(asked: Demo) -> None:
     """Run the demo, and say what was seen."""
-    quiet = asked.as_json or not sys.stderr.isatty()
-    shown = experiment.run_demo(asked.out, say=(lambda text: None) if asked.as_json else say, verbose=not quiet)
+    shown = experiment.run_demo(asked.out, say=(lambda text: None) if asked.as_json else say)
     if asked.as_json:
         audit = shown.report.audit
         answer = {"sentences": shown.sentences(), "comparison": shown.comparison.to_dict(), "audit": audit.to_dict()}

@@ -36,6 +36,12 @@ _NOT_REPEATED |= {"address", "scratch", "meet"}
 
 def fit(asked: Fit) -> None:
     """Compare, choose, train, write the folder, and judge the model on the rows kept for that."""
+    if (done := fitted(asked)) is not None:
+        _conclude(asked, *done)
+
+
+def fitted(asked: Fit) -> tuple[TrainingTable, Trained, Report | None] | None:
+    """Do what `fit` does, and return it; None where that is only looked at."""
     plan = asked.settled()
     request = _request(asked, missing=asked.missing, holdout=asked.holdout)
     source = asked.source(asked.table)
@@ -53,13 +59,13 @@ def fit(asked: Fit) -> None:
     if asked.dry_run:
         if asked.as_json:
             say_json(rows.description())
-        return
+        return None
     streamed = None if stream is None else partial(train_stream, model, rows, plan, stream, engine)
     trained = _written(asked, rows, streamed or partial(train, model, rows, plan))
     if trained.remark and trained.comparison is None:
         note(trained.remark)
     report = _held_out_audit(asked, source) if plan.by_goal and asked.table.is_file() else None
-    _conclude(asked, rows, trained, report)
+    return rows, trained, report
 
 
 def repair(asked: Repair) -> None:

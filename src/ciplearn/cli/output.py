@@ -69,10 +69,13 @@ def _broken(text: str, stream: TextIO, indent: str = "") -> str:
     width, lines = _width(stream), []
     for line in text.split("\n"):
         start = indent + line[: len(line) - len(line.lstrip())]
-        whole = indent + line.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its sign
+        # A number keeps its sign, and a column its value.
+        whole = indent + line.replace(" %", "\N{NO-BREAK SPACE}%").replace(
+            " = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+        )
         words: dict[str, Any] = {"subsequent_indent": start, "break_long_words": False, "break_on_hyphens": False}
         lines += [whole] if len(whole) <= width else textwrap.wrap(whole, int(width), **words)
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}%", " %")
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}%", " %").replace("\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", " = ")
 
 
 def _write(text: str, stream: TextIO) -> None:

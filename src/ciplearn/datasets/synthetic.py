@@ -62,6 +62,11 @@ def applicants() -> StructuralCausalModel:
     )
 
 
+def people_of_the_story(rows: int = 4000) -> pd.DataFrame:
+    """Draw the table that the README, the demo and the workbench begin with, so that all come to the same figures."""
+    return applicants().sample(rows, random_state=0).round(1)
+
+
 def first_synthetic() -> StructuralCausalModel:
     """Return the model of the first synthetic experiment.
 

@@ -179,8 +179,8 @@ def conclude(audit: Audit) -> Conclusion:
     if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:
-        headline = f"Changing {who} moves too many single rows by more than is allowed: {moved}. On average it moves "
-        headline += f"them less{most}."
+        headline = f"Changing {who} moves too many single rows by more than is allowed: {moved}. Taken "
+        headline += f"together, rows move less{most}."
     else:
         headline = f"Changing {who} makes the predictions for the same row vary more than is allowed{typically}."
     return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")

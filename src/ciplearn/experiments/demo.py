@@ -1,4 +1,4 @@
-"""The idea at work on the bank's applicants: compare, choose, audit on other people, and look at ten of them."""
+"""The idea at work on the bank's applicants: what ``ciplearn fit`` and ``audit`` do, and a look at ten of them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
 
 from ciplearn._core.files import make_folder, whole_file, write_file
-from ciplearn.datasets import applicants
+from ciplearn.cli.audit import audited
+from ciplearn.cli.commands import AUTO, Audit, Fit
+from ciplearn.cli.fit import fitted
+from ciplearn.datasets.synthetic import applicants, people_of_the_story
 from ciplearn.display.frontier import bare
-from ciplearn.estimators import CIPRegressor
-from ciplearn.evaluation import audit
-from ciplearn.evaluation.scores import FREE, percent
-from ciplearn.learners import LEARNERS
+from ciplearn.evaluation.scores import percent
 from ciplearn.report import Report
-from ciplearn.routes import Comparison, WithinLimits, compare_routes
-from ciplearn.scm import fit_scm
+from ciplearn.routes import Comparison
 
-OUTCOME, PROTECTED = "income", ["sex"]
+OUTCOME, PROTECTED = "income", "sex"
 USUAL, OURS = "trained as usual", "trained with ciplearn"
 _AS_SHE_IS, _HAD_SHE_BEEN, _BETWEEN = "#1b7ab8", "#c8553d", "#8a8f98"
 
@@ -32,15 +30,10 @@ _AS_SHE_IS, _HAD_SHE_BEEN, _BETWEEN = "#1b7ab8", "#c8553d", "#8a8f98"
 class Demo:
     """What the demo has shown."""
 
-    report: Report  # the audit of the chosen model on other people, and the comparison that chose it
+    report: Report  # the audit of the chosen model on people whom it has never seen
+    comparison: Comparison  # what was compared, and what was taken
     truth: dict[str, float]  # by the equations that drew the people: what women would gain, had they been men
     files: tuple[Path, ...]  # what was written
-
-    @property
-    def comparison(self) -> Comparison:
-        """What was compared, and what was taken."""
-        comparison: Comparison = self.report.comparison
-        return comparison
 
     def sentences(self) -> list[str]:
         """Say in six lines what was seen; every figure but the second and the last is the audit's."""
@@ -65,59 +58,36 @@ class Demo:
         ]
 
 
-def run_demo(
-    folder: Path, *, rows: int = 8000, say: Callable[[str], None] = lambda text: None, verbose: bool = False
-) -> Demo:
-    """Run the demo, and write its report, its picture, its tables and the graph.
+def run_demo(folder: Path, *, rows: int = 4000, learner: str = AUTO, say: Callable[[str], None] = print) -> Demo:
+    """Write the table and the graph of the story, fit and audit as the commands do, and draw ten people.
 
-    ``rows``: how many people train; half as many are audited. ``say``: takes what a person should read as it happens.
-    ``verbose``: show progress bars.
+    ``learner``: the only one to compare. ``say``: takes what a person should read as it happens.
     """
     make_folder(folder)
-    torch.set_num_threads(1)
-    world = applicants()
-    people, others = world.sample(rows, random_state=0), world.sample(rows // 2, random_state=1)
+    table, graph, model, page, picture = files = tuple(
+        folder / name for name in ("people.csv", "graph.txt", "model", "report.html", "applicants.png")
+    )
+    world, people = applicants(), people_of_the_story(rows)
+    write_file(table, people.to_csv(index=False))
+    write_file(graph, world.graph.to_dagitty())
     say("A bank predicts the income of people who apply for a loan; their sex must not influence the prediction.")
-    say(f"Comparing networks, boosted trees and linear models on {rows} made-up people, as they are and repaired.")
-    estimator = CIPRegressor(graph=world.graph, outcome=OUTCOME, protected=PROTECTED, random_state=0)
-    comparison = compare_routes(
-        estimator,
-        people.drop(columns=OUTCOME),
-        people[OUTCOME],
-        WithinLimits(),
-        routes=("repair", "left-out"),
-        # The network is the estimator's.
-        learners={name: None if name == "network" else learner() for name, learner in LEARNERS.items()},
-        baselines=False,
-        cv=2,
-        verbose=verbose,
-    )
-    models = {USUAL: comparison.models[comparison.free], OURS: comparison.model}
-    say(f"Auditing what was chosen on {len(others)} other people.")
-    # The equations stay secret until the end: a causal model is estimated, as of real people.
-    scm = fit_scm(world.graph, others, random_state=0)
-    beside, floor = {FREE: models[USUAL]}, comparison.floor
-    measured = audit(models[OURS], scm, others, OUTCOME, PROTECTED, beside=beside, floor=floor)
-    report = Report.of(
-        measured,
-        comparison,
-        rule=comparison.reason,
-        about_rows=f"Audited on: {len(others)} people drawn after the {rows} that trained.",
-        settings={"ciplearn demo": {"rows": rows}},
-    )
+    roles: dict[str, Any] = {"graph": str(graph), "outcome": OUTCOME, "protected": PROTECTED}
+    asked = Fit(table=table, out=model, overwrite=True, learner=learner, as_json=True, **roles)
+    say(f"ciplearn fit compares models on {rows} made-up people, as they are and repaired, and takes one.")
+    done = fitted(asked)
+    assert done is not None
+    understood, trained, _ = done
+    say(f"ciplearn audit asks it about the {len(understood.held_out)} of them whom it has never seen.")
+    report = audited(Audit(model=model, table=table, out=page, doubt=0))
+    assert trained.comparison is not None
+    models = {USUAL: trained.comparison.models[trained.comparison.free], OURS: trained.model}
+    others = people.loc[understood.held_out]
     women = others[others["sex"] == "f"]
     men = world.counterfactual(women, {"sex": ["m"] * len(women)})
-    truth = {name: float(np.mean(model.predict(men) - model.predict(women))) for name, model in models.items()}
-    page, picture, compared, table, graph = files = tuple(
-        folder / name for name in ("report.html", "applicants.png", "comparison.csv", "applicants.csv", "graph.svg")
-    )
-    write_file(page, report.to_html())
+    truth = {name: float(np.mean(each.predict(men) - each.predict(women))) for name, each in models.items()}
     with whole_file(picture) as stream:
         draw_people(models, women.head(10), men.head(10)).savefig(stream, dpi=150)
-    write_file(compared, comparison.table.to_csv(index=False))
-    write_file(table, people.to_csv(index=False))
-    write_file(graph, world.graph.to_svg(measured.verdict))
-    return Demo(report, truth, files)
+    return Demo(report, trained.comparison, truth, files)
 
 
 def draw_people(models: Mapping[str, Any], women: pd.DataFrame, men: pd.DataFrame, *, stacked: bool = False) -> Figure:

@@ -132,12 +132,12 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     most, rho = amount(typical(worst["vcf"])), table["rho"].abs().max()
     sentence = (
         f"If something unmeasured moves both {answer.protected} and {worst['node']}, the typical difference{alone} is "
-        f"at most {most} while it correlates them by {rho:.2g} or less"
+        f"at most {most} where it correlates them by at most {rho:.2g}"
     )
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
         passed = decimal(min(crossings, key=abs), 2)
-        sentence += f", and it passes the limit of {amount(report.audit.limit)} at {passed}"
+        sentence += f", and passes the limit of {amount(report.audit.limit)} at a correlation of {passed}"
     if len(answer.benchmarks):
         strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"

@@ -196,11 +196,10 @@ class Desk:
 
     def take_demo_table(self) -> Answer:
         """Draw the demo's table, and let it be the table."""
-        from ciplearn import datasets
+        from ciplearn.datasets.synthetic import people_of_the_story
 
-        rows = datasets.applicants().sample(8000, random_state=0)
-        stored = self.store.add_table("applicants.csv", rows.to_csv(index=False).encode())
-        return self.take_table(self.store.table_path(stored), "applicants.csv", stored)
+        stored = self.store.add_table("people.csv", people_of_the_story().to_csv(index=False).encode())
+        return self.take_table(self.store.table_path(stored), "people.csv", stored)
 
     @property
     def has_table(self) -> bool:

@@ -228,7 +228,7 @@ EXAMPLES = (
     Example(
         "demo",
         "The demo: a bank's applicants",
-        "The bank predicts income; sex must not influence the prediction. Comes with 8000 made-up people to train on.",
+        "The bank predicts income; sex must not influence the prediction. Comes with 4000 made-up people to train on.",
         'dag { region [pos="0,0"] age [pos="1,0"] sex [exposure,pos="1,2"] training [pos="2,0.4"] '
         'hours [pos="2,1.6"] income [outcome,pos="3,1"] '
         "region -> {age training income} {age sex} -> {training hours income} {training hours} -> income }",

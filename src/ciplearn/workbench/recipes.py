@@ -15,6 +15,7 @@ from ciplearn.workbench.document import Document
 from ciplearn.workbench.protocol import GOALS, LEARNERS, RECIPE, check
 
 _ROLES = ("protected", "context", "inputs", "adjustment")
+_DOUBT = {"quick": 0, "standard": 20, "thorough": 200}  # how many other graphs are asked about
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ def audit_line(recipe: Recipe, table: str, strength: str | None = None) -> list[
     """Return the words of ``ciplearn audit`` for the model that `fit_line` has written, at another strength perhaps."""
     limit = recipe.goal_words if recipe.goal == "limits" else []
     turned = [] if strength is None else [f"--strength={strength}"]
-    return ["ciplearn", "audit", "model", table, *limit, *turned, f"--preset={recipe.preset}", "--out=report.html"]
+    # All presets ask about the same worlds, so that the figures are those of the training's own audit.
+    doubt = f"--doubt={_DOUBT[recipe.preset]}"
+    return ["ciplearn", "audit", "model", table, *limit, *turned, doubt, "--out=report.html"]
 
 
 def shown(words: list[str]) -> str:

@@ -92,7 +92,8 @@ def _along(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     alike = takewhile(lambda words: len(set(words)) == 1, zip(*map(str.split, names), strict=False))
-    return f"{' '.join(words[0] for words in alike).rstrip(',')} …"
+    text = " ".join(words[0] for words in alike).rstrip(",")
+    return text.removesuffix(" at") if text.endswith(" at") else f"{text} …"
 
 
 def save_models(comparison: Comparison, stops: Sequence[Stop], folder: Path) -> None:

@@ -101,7 +101,7 @@ def measure(folder: Path, request: dict[str, Any]) -> None:
     models = Path(request["models"])
     tell(phase="Measuring the folder's models")
     subject = subject_of(models, Table(Path(request["table"]), request["shown"]), document)
-    effort = Effort.of(recipe.preset, doubt=0)
+    effort = Effort.of("standard", doubt=0)
     stops, chosen = of_folder(models, subject, lambda one: one.report(effort, recipe.seed, compare=False).audit)
     free = next((stop["key"] for stop in stops if stop["free"]), None)
     comparison = None if subject.folder is None else subject.folder.comparison

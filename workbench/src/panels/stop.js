@@ -19,7 +19,7 @@ export function figuresOf(app, run, stop, scoreName) {
     stop.rests_on ? `Rests on ${stop.rests_on}.` : null,
   ].filter(Boolean);
   return [
-    tableOf("figures", ["", "this stop", "without a constraint"], rows, "On rows that judge"),
+    tableOf("figures", ["", "this stop", "without a constraint"], rows, "Measured on rows that did not train it"),
     words.map((text, place) => el(place || !(stop.weaker || stop.shrinks) ? "p.hint" : "p.card.warn", {}, text)),
   ];
 }

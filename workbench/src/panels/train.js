@@ -11,10 +11,10 @@ const FORM = "What to ask";
 
 // A goal, what it means, and its amount: how that is called and what it is to begin with.
 const GOALS = [
-  ["limits", "Pass an audit", "Had what is protected been different, predictions hardly move.", "Largest change on average (empty: the usual limit)", null],
-  ["vcf", "Leave little", "Of how far predictions follow what is protected, a share is left.", "Share that is left", 0.05],
-  ["strict", "Leave nothing", "The same in every imagined world, whatever that costs.", null, null],
-  ["tolerance", "Lose little", "Every method is trained, which takes minutes; the most invariant one within your limit is taken.", "Accuracy you are willing to give up, as a share", 0.1],
+  ["limits", "Pass an audit", "Predictions hardly move when what is protected is imagined different.", "Largest change on average (empty: the usual limit)", null],
+  ["vcf", "Leave little", "Predictions may keep a share of how far they follow what is protected.", "Share that is left", 0.05],
+  ["strict", "Leave nothing", "Predictions are the same in every imagined world, whatever that costs.", null, null],
+  ["tolerance", "Lose little", "Every method is trained, which takes minutes, and the most invariant one within your limit is taken.", "Accuracy you are willing to give up, as a share", 0.1],
 ];
 const EFFORTS = [
   ["quick", "quick"],

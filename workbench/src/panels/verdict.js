@@ -1,7 +1,7 @@
 // The verdict: the statement, whether it holds, why, and what would repair it.
 import { el, fill } from "../dom.js";
 import { fromJson } from "../document.js";
-import { names, prose, term } from "../prose.js";
+import { held, names, prose, term } from "../prose.js";
 import { Sections } from "../section.js";
 
 const CONDITIONS = {
@@ -60,7 +60,7 @@ export class VerdictPanel {
         el(
           "p",
           {},
-          "The verdict says what a prediction may tell nothing about, so that it would have been the same had someone been of another sex, age or origin.",
+          "The verdict says what a prediction must not give away, if it is to be the same for a person of another sex, age or origin.",
         ),
         el(
           "p.buttons",
@@ -140,18 +140,18 @@ export class VerdictPanel {
 
   /** The statement as a demand and what it leads to; or that it does not lead there. */
   #inWords({ holds, given, right, protected: who, injective }) {
-    const among = given.length ? [", among rows with the same ", names(given), ","] : [];
+    const among = given.length ? [" among rows with the same ", names(given)] : [];
     const changed = ["had ", names(who), " been different"];
     const invariant = term(this.app, "counterfactually invariant");
     if (!holds)
       return [
-        el("p.words", {}, "Even where", among, " the prediction tells nothing about ", names(right), ", it might have been another, ", changed, "."),
-        el("p", {}, "So it is not ", invariant, "."),
+        el("p.words", {}, "The prediction may still follow ", names(who), ", even if it tells nothing about ", names(right), among, "."),
+        el("p", {}, "That does not make it ", held(invariant, ".")),
       ];
     const proviso = injective.length ? ["if ", names(injective), " is injective in its total noise, "] : [];
     return [
       el("p.words", {}, given.length ? ["Among rows with the same ", names(given), ", the"] : "The", " prediction may tell nothing about ", names(right), "."),
-      el("p", {}, "Then, ", proviso, "it would have been the same, ", changed, ": it is ", invariant, "."),
+      el("p", {}, "Then, ", proviso, "it would have been the same, ", changed, ": it is ", held(invariant, ".")),
     ];
   }
 
