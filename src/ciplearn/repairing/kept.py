@@ -14,6 +14,7 @@ import pandas as pd
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_finished, listed_folder, read_listed
+from ciplearn._core.plain_data import is_number
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
@@ -111,7 +112,7 @@ def load_repaired(
     check_finished(place)
     try:
         return _restored(json.loads(read_listed(place, DESCRIPTION)), place, model, scm)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
         if isinstance(error, CiplearnError):
             raise
         raise InputError(f"{place / DESCRIPTION} fits no repaired model of this version; save it anew.") from error
@@ -121,7 +122,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
     from ciplearn.repairing.repaired import Repaired
 
     if said["format"] != _FORMAT:
-        raise InputError(f"{place} has format {said['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
+        raise InputError(f"{place} has format {said['format']!r:.40}, this ciplearn reads {_FORMAT}; update ciplearn.")
     _refuse_changed(said)
     if said["scm"]:
         read_listed(place, _SCM, _LARGEST)
@@ -167,7 +168,7 @@ def _refuse_changed(said: dict[str, Any]) -> None:
     whole = {
         "protected": _are(str, said["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
         "inputs": _are(str, said["inputs"]) and said["outcome"] not in (*said["inputs"], *said["protected"]),
-        "levels": all(len(values) == len(shares) and None not in values for values in levels.values()),
+        "levels": all(len(values) == len(shares) and all(map(_is_level, values)) for values in levels.values()),
         "kinds": all(isinstance(kind, str | dict) for kind in said["kinds"].values()),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(said["seed"]) is int and said["seed"] >= 0,
@@ -186,13 +187,17 @@ def _refuse_changed(said: dict[str, Any]) -> None:
             raise ValueError(f"{name} was changed")
 
 
+def _is_level(value: Any) -> bool:
+    return isinstance(value, str | bool) or is_number(value)
+
+
 def _are(kind: type, values: Any) -> bool:
     """Whether a list of JSON holds names, or finite numbers, at least one."""
     if not isinstance(values, list) or not values:
         return False
     if kind is str:
         return all(isinstance(value, str) for value in values)
-    return all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    return all(map(is_number, values))
 
 
 def _positive(values: list[float | None]) -> bool:
