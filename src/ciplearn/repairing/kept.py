@@ -167,7 +167,9 @@ def _refuse_changed(said: dict[str, Any]) -> None:
     ratio = said["ratio"]["kind"]
     whole = {
         "protected": _are(str, said["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
-        "inputs": _are(str, said["inputs"]) and said["outcome"] not in (*said["inputs"], *said["protected"]),
+        "inputs": _are(str, said["inputs"])
+        and len({*said["inputs"]}) == len(said["inputs"])
+        and said["outcome"] not in (*said["inputs"], *said["protected"]),
         "levels": all(len(values) == len(shares) and all(map(_is_level, values)) for values in levels.values()),
         "kinds": all(isinstance(kind, str | dict) for kind in said["kinds"].values()),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
@@ -175,7 +177,7 @@ def _refuse_changed(said: dict[str, Any]) -> None:
         "strength": said["strength"] is None or (_are(float, [said["strength"]]) and said["strength"] >= 0),
         "rests_on": said["rests_on"] in (FORMULA, CORRECTION, BLIND),
         "notes": said["notes"] == [] or _are(str, said["notes"]),
-        "classes": said["classes"] is None or len({json.dumps(label) for label in said["classes"]}) >= 2,
+        "classes": said["classes"] is None or _are_labels(said["classes"]),
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),
         "scores": said["scores"] is None or said["scores"] == [] or _rise(said["scores"]),
         "floor": floor is None or (_are(float, list(floor.values())) and 2 * floor["n_rows"] < math.inf),
@@ -189,6 +191,10 @@ def _refuse_changed(said: dict[str, Any]) -> None:
 
 def _is_level(value: Any) -> bool:
     return isinstance(value, str | bool) or is_number(value)
+
+
+def _are_labels(values: Any) -> bool:
+    return isinstance(values, list) and all(map(_is_level, values)) and len({*values}) == len(values) >= 2
 
 
 def _are(kind: type, values: Any) -> bool:
