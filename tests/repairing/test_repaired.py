@@ -185,6 +185,19 @@ def test_correction_is_kept(tmp_path):
     repaired = replace(repaired, engine=trees, rests_on="correction")
     repaired.save(tmp_path / "kept")
     same(repaired, load_repaired(tmp_path / "kept", model=model), table)
+    (tmp_path / "kept" / "SHA256SUMS").unlink()
+    described = json.loads((tmp_path / "kept" / "repaired.json").read_text())
+    whole = described["correction"]
+    one, *others = whole["encoding"]["columns"]
+    columns = [[], None, "ab", [1], [one], [{**one, "name": None}, *others], [{**one, "name": "Q"}, *others]]
+    changed = [{"encoding": {**whole["encoding"], "columns": each}} for each in columns]
+    changed += [{"encoding": None}, {"encoding": [1]}]
+    changed += [{"ends": each} for each in (None, [], [1], whole["ends"][::-1], [0, 0, 0, 0, 10**6], "abcde")]
+    changed += [{"spread": each} for each in (None, [], [0], ["x"], [1, 2, 3], [math.inf])]
+    for change in changed:
+        (tmp_path / "kept" / "repaired.json").write_text(json.dumps({**described, "correction": {**whole, **change}}))
+        with pytest.raises(CiplearnError, match=r"fits no repaired model|does not fit"):
+            load_repaired(tmp_path / "kept", model=model)
 
 
 def test_changed_folder_is_refused(numbers, tmp_path):

@@ -19,7 +19,7 @@ from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.conformal import Conformal
-from ciplearn.repairing.correction import Correction, TreeScale, boosting
+from ciplearn.repairing.correction import N_STRENGTHS, Correction, TreeScale, boosting
 from ciplearn.repairing.formula import BlindFormula, Engine, Formula
 from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
@@ -140,10 +140,7 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
     worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(said["seed"]), (said["outcome"],))
     engine: Engine = (BlindFormula if said["rests_on"] == BLIND else Formula)(asked, worlds)
     if said["rests_on"] == CORRECTION:
-        trees = said["correction"]
-        encoding: TableEncoding = from_spec(trees["encoding"])
-        scale = TreeScale(classes is not None, np.array(trees["spread"], dtype=float))
-        engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
+        engine = _correction(said["correction"], asked, worlds, _booster(place, _TREES))
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in said["curve"].items()})
     floor = said["floor"]
     scores = None if said["scores"] is None else Conformal(np.array([_read_number(x) for x in said["scores"]]))
@@ -159,6 +156,22 @@ def _restored(said: dict[str, Any], place: Path, model: Any, scm: StructuralCaus
         notes=tuple(said["notes"]),
         conformal=scores,
     )
+
+
+def _correction(said: dict[str, Any], asked: Asked, worlds: Worlds, booster: Any) -> Correction:
+    encoding, ends, spread = from_spec(said["encoding"]), said["ends"], said["spread"]
+    answers = booster.num_model_per_iteration()
+    whole = {
+        "encoding": isinstance(encoding, TableEncoding) and {*encoding.names} <= {*worlds.columns},
+        "features": booster.num_feature() == encoding.width + answers,
+        "ends": len(ends) == N_STRENGTHS and _rise(ends) and {*map(type, ends)} == {int},
+        "trees": ends[-1] * answers == booster.num_trees(),
+        "spread": _are(float, spread) and min(spread) > 0 and len(spread) in (1, answers),
+    }
+    for name, holds in whole.items():
+        if not holds:
+            raise ValueError(f"{name} was changed")
+    return Correction(asked, encoding, booster, tuple(ends), TreeScale(asked.classes is not None, np.array(spread)))
 
 
 def _refuse_changed(said: dict[str, Any]) -> None:

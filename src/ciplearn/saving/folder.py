@@ -312,8 +312,12 @@ def from_spec(spec: Any) -> Any:
             is_sound = all(isinstance(end, int | float) and isfinite(end) for end in ends)
         elif isinstance(value, CategoryColumn):
             is_sound = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
+        if isinstance(value, TableEncoding):
+            is_sound = all(isinstance(one, NumberColumn | CategoryColumn) for one in value.columns)
+        elif hasattr(value, "name"):
+            is_sound = is_sound and isinstance(value.name, str)
         if not is_sound:
-            raise TypeError(value.name)
+            raise TypeError(kind.__name__)
     except TypeError as error:
         raise InputError(f"The model file describes {spec['kind']} in a way that does not fit; save anew.") from error
     return value
