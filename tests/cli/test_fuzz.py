@@ -180,6 +180,38 @@ def test_causal_models(place, equations, law):
     assert drawn is None or drawn.shape == (5, 2), "refused, or as many rows as were asked for"
 
 
+def entries(value, path=()):
+    """The path of each entry within lists and mappings; of a list only of the first two."""
+    for key in value if isinstance(value, dict) else range(min(len(value), 2)) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from entries(value[key], (*path, key))
+
+
+@MANY
+@given(st.data(), st.sampled_from(["m", "r", "f"]))
+def test_folders_with_an_entry_of_another_kind(place, data, kept):
+    """Whoever changes a folder can keep it readable, and leave in one place what no training leaves."""
+    shutil.rmtree(place / "d", ignore_errors=True)
+    shutil.copytree(place / kept, place / "d")
+    for sums in (place / "d").rglob("SHA256SUMS"):
+        sums.unlink()
+    file = data.draw(st.sampled_from(sorted((place / "d").rglob("*.json"))))
+    content = json.loads(file.read_text())
+    *above, last = data.draw(st.sampled_from(list(entries(content))))
+    around = content
+    for key in above:
+        around = around[key]
+    around[last] = data.draw(
+        st.sampled_from([None, {"a": [1]}, [1], [], {}, "x", "", -1, 0, 1e400, 10**400, True, "A"])
+    )
+    file.write_text(json.dumps(content))
+    before = contents(place / "d")
+    more = ["--predictor=fuzzed_model:model"] if kept == "f" else []
+    assert ends_well(["predict", "d", "t.csv", *more, "--out=p.csv"])
+    assert ends_well(["audit", "d", "t.csv", *EFFORT, *more, "--out=r.html"])
+    assert contents(place / "d") == before, "reading never writes"
+
+
 @MANY
 @given(
     st.data(),

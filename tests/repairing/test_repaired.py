@@ -186,6 +186,19 @@ def test_correction_is_kept(tmp_path):
     repaired = replace(repaired, engine=trees, rests_on="correction")
     repaired.save(tmp_path / "kept")
     same(repaired, load_repaired(tmp_path / "kept", model=model), table)
+    (tmp_path / "kept" / "SHA256SUMS").unlink()
+    described = json.loads((tmp_path / "kept" / "repaired.json").read_text())
+    whole = described["correction"]
+    one, *others = whole["encoding"]["columns"]
+    columns = [[], None, "ab", [1], [one], [{**one, "name": None}, *others], [{**one, "name": "Q"}, *others]]
+    changed = [{"encoding": {**whole["encoding"], "columns": each}} for each in columns]
+    changed += [{"encoding": None}, {"encoding": [1]}]
+    changed += [{"ends": each} for each in (None, [], [1], whole["ends"][::-1], [0, 0, 0, 0, 10**6], "abcde")]
+    changed += [{"spread": each} for each in (None, [], [0], ["x"], [1, 2, 3], [math.inf])]
+    for change in changed:
+        (tmp_path / "kept" / "repaired.json").write_text(json.dumps({**described, "correction": {**whole, **change}}))
+        with pytest.raises(CiplearnError, match=r"fits no repaired model|does not fit"):
+            load_repaired(tmp_path / "kept", model=model)
 
 
 def test_changed_folder_is_refused(numbers, tmp_path):
@@ -264,8 +277,8 @@ def test_numbers_too_large_to_imagine_are_refused_with_their_column(size, number
 
 CHANGED = {
     "strength": [-1, "1", math.nan, True, {}],
-    "shares": [[1, 1], [-1, 2], [math.nan, math.nan], [0.5], [], "ab", [0, 0]],
-    "levels": [{}, [], {"A": []}, {"A": [0]}, {"B": [0, 1]}, {"A": [0, None]}],
+    "shares": [[1, 10**400], [1, 1], [-1, 2], [math.nan, math.nan], [0.5], [], "ab", [0, 0]],
+    "levels": [{}, [], {"A": []}, {"A": [0]}, {"B": [0, 1]}, {"A": [0, None]}, {"A": [0, ["x"]]}, {"A": [0, 10**400]}],
     "kinds": [[], {"A": []}, {"A": None}],
     "seed": [-1, "1", 1.5, None],
     "rests_on": ["correction", "trees", 3],
@@ -273,8 +286,8 @@ CHANGED = {
     "floor": [{"left": math.nan, "typical": 1, "n_rows": 1}, {"left": 1, "typical": 1, "n_rows": 1e308}, 5, {}],
     "scores": [[math.nan], ["a"], [3, 1, 2], [-1, 2], 5],
     "curve": [{}, {"strength": [0]}, []],
-    "classes": [[], ["a"], 5],
-    "inputs": ["AL", [], [1], ["A", "L", "Y"]],
+    "classes": [[], ["a"], 5, {"a": 1, "b": 2}, "ab", ["a", "a"], [["a"], ["b"]]],
+    "inputs": ["AL", [], ["A", "A"], [1], ["A", "L", "Y"]],
     "outcome": ["A", "L"],
     "protected": [[], "A", ["Q"], ["Z"]],
     "ratio": [{"kind": "Foo"}, {"kind": "OfNumbers", "grid": None, "causes": {}}, {"kind": "OfPairs"}, 5],

@@ -1,5 +1,7 @@
 """All routes on the same rows, and the recommendation among them."""
 
+import json
+import math
 import re
 
 import numpy as np
@@ -17,7 +19,7 @@ from ciplearn import (
     variance_of_counterfactuals,
 )
 from ciplearn._core.errors import InputError
-from ciplearn.routes import compare_routes, route
+from ciplearn.routes import Comparison, compare_routes, route
 from ciplearn.saving import load_model, save_model
 from ciplearn.scm import Additive, fit_scm
 
@@ -129,6 +131,43 @@ def test_shares_below_a_percent_are_told_apart(table):
         baselines=False,
     )
     assert {"line, 0.4% of VCF kept", "line, 0% of VCF kept"} <= set(found.table["name"])
+
+
+# What a comparison that was told and changed since holds in the place of an entry.
+CHANGED = {
+    "rows": [None, "x", -1, [1], math.inf, 10**400],
+    "limit": ["x", -1, {}, 10**400],
+    "met": [None, "x", 1],
+    "free": [None, 1],
+    "chosen": ["nobody", None, []],
+    "reason": [None, []],
+    "notes": [None, "ab", [1]],
+    "candidates": [None, [], "x", {"a": 1}, [1]],
+}
+CHANGED_CELLS = {
+    "name": [None, 1, []],
+    "learner": [1, []],
+    "strict": [None, "x", 1],
+    "allowed": ["x", {}],
+    "loss": [None, "x", math.inf, True],
+    "vcf": ["x", [1], 10**400],
+    "keeps": [1],
+}
+
+
+def test_what_was_told_comes_back_and_what_no_comparison_tells_is_refused(comparison):
+    told = json.loads(json.dumps(comparison.to_dict()))
+    again = Comparison.from_dict(told)
+    assert again.chosen == comparison.chosen
+    assert list(again.table.columns) == list(comparison.table.columns)
+    first, *others = told["candidates"]
+    wrong = [{**told, name: value} for name, values in CHANGED.items() for value in values]
+    cells = [{**first, name: value} for name, values in CHANGED_CELLS.items() for value in values]
+    cells += [{key: value for key, value in first.items() if key != name} for name in CHANGED_CELLS]
+    wrong += [{**told, "candidates": [one, *others]} for one in cells]
+    for each in wrong:
+        with pytest.raises((ValueError, TypeError, KeyError, IndexError, AttributeError)):
+            Comparison.from_dict(each)
 
 
 def test_the_line_is_saved_and_comes_back(comparison, table, tmp_path):

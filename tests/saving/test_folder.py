@@ -243,6 +243,10 @@ WRONG = {
     "statement encoded by text": (["statement_encodings", 0, 0], "x", "model.json fits no model"),
     "verdict on nobody": (["roles", "verdict", "protected"], [], "model.json fits no model"),
     "assumption about a number": (["roles", "verdict", "injective"], [1], "no verdict on this graph"),
+    "route that is none": (["route"], {"a": [1]}, "model.json fits no model"),
+    "history of no epochs": (["history"], [1], "model.json fits no model"),
+    "format of 400 digits": (["format"], 10**400, r"format 1000.{0,40}, this ciplearn reads"),
+    "share of 400 digits": (["encoding", "columns", 0, "low"], 10**400, "model.json fits no model|does not fit"),
     "range that is no number": (["encoding", "columns", 0, "high"], np.nan, "NumberColumn in a way that does not fit"),
 }
 

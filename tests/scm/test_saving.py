@@ -145,6 +145,39 @@ def test_a_file_without_a_seed_is_still_read(tmp_path):
     pd.testing.assert_frame_equal(again.sample(9, random_state=0), model.sample(9, random_state=0))
 
 
+def test_a_file_with_an_entry_of_another_kind_is_refused_when_it_is_read(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["A", "B"])
+    path = tmp_path / "model.safetensors"
+    fit_scm(CausalGraph.from_edges("A -> B"), table).save(path)
+    whole = path.read_bytes()
+    (length,) = struct.unpack("<Q", whole[:8])
+    header = json.loads(whole[8 : 8 + length])
+
+    def outcome_of(content):
+        text = json.dumps({**header, "__metadata__": {**header["__metadata__"], "ciplearn.scm": json.dumps(content)}})
+        path.write_bytes(struct.pack("<Q", len(text)) + text.encode() + whole[8 + length :])
+        try:
+            return EstimatedModel.load(path).sample(3, random_state=0).shape
+        except InputError as error:
+            return str(error)
+
+    content = json.loads(header["__metadata__"]["ciplearn.scm"])
+    assert outcome_of(content) == (3, 2)
+    refused = [
+        outcome_of({name: part for name, part in content.items() if name != gone}) for gone in ("edges", "nodes")
+    ]
+    for place in range(2):
+        for wrong in (None, [1], "x", {}):
+            changed = json.loads(json.dumps(content))
+            fields = changed["mechanisms"]["mapping"][place][1]["fields"]
+            for name in fields:
+                kept, fields[name] = fields[name], wrong
+                refused.append(outcome_of(changed))
+                fields[name] = kept
+    assert sum("is damaged" in str(one) for one in refused) > len(refused) // 2
+    assert all(one == (3, 2) or ("\n" not in one and len(one) < 500) for one in refused)
+
+
 def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     with pytest.raises(InputError, match="cannot be read"):

@@ -18,6 +18,7 @@ import pandas as pd
 from ciplearn._core.columns import CATEGORY, NUMBER, as_target, in_kinds, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import check_finished, read_listed
+from ciplearn._core.plain_data import is_number
 from ciplearn._core.rows import RowsDrawn, RowsSought, TrainedRows
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
@@ -81,7 +82,7 @@ class ModelFolder:
             raise InputError(f"{path / _TRAINING} or {_HELD_OUT} is lost or damaged; fit the model anew.") from error
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
-            raise InputError(f"{path} has format {version!r}, and this ciplearn reads {_FORMAT}; {advice}.")
+            raise InputError(f"{path} has format {version!r:.40}, and this ciplearn reads {_FORMAT}; {advice}.")
         return cls(path, model, training, held_out)
 
     @cached_property
@@ -143,7 +144,12 @@ class ModelFolder:
         """The candidates that were compared, without their models; None where none were."""
         from ciplearn.routes import Comparison
 
-        return Comparison.from_dict(self.training["comparison"]) if "comparison" in self.training else None
+        if "comparison" not in self.training:
+            return None
+        try:
+            return Comparison.from_dict(self.training["comparison"])
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise InputError(f"{self.path / _TRAINING} is damaged; fit the model anew.") from error
 
     @cached_property
     def trials(self) -> dict[float, CIPEstimator]:
@@ -296,18 +302,14 @@ def gaps_of(table: pd.DataFrame) -> dict[str, int]:
 def _check(training: Mapping[str, Any], model: Any) -> None:
     """Raise a ValueError where an entry is not what `write_folder` writes."""
     table, trials, columns = training["table"], training["trials"], training["columns"]
-    reading, compared = table["reading"], [training["comparison"]] if "comparison" in training else []
-    listed = [one for comparison in compared for one in comparison["candidates"]]
+    reading = table["reading"]
     texts = [training["measure"], training["remark"], table["name"], table["sha256"], *reading["missing"]]
     texts += [*(reading["columns"] or ()), *([] if reading["separator"] is None else [reading["separator"]])]
-    texts += [text for comparison in compared for text in (comparison["reason"], *comparison["notes"])]
-    texts += [one[key] for one in listed for key in ("name", "kind")]
     numbers = [each for each in (training["gamma"], training["tolerance"]) if each is not None]
     numbers += [number for trial in trials for number in (trial["gamma"], *trial["measures"].values())]
-    numbers += [one[key] for one in listed for key in ("loss", "vcf") if key == "loss" or one[key] is not None]
     right = [
         all(isinstance(text, str) for text in texts),
-        all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers),
+        all(map(is_number, numbers)),
         training["task"] in TASKS,
         training["outcome"] in columns,
         set(columns_of(model)) <= set(columns),
@@ -322,7 +324,6 @@ def _check(training: Mapping[str, Any], model: Any) -> None:
         all(trial["folder"] == _ITSELF or re.fullmatch(r"trials/\d+", trial["folder"]) for trial in trials),
         all({"loss", "score"} <= set(trial["measures"]) for trial in trials),
         len({tuple(sorted(trial["measures"])) for trial in trials}) <= 1,
-        all(comparison["chosen"] in [one["name"] for one in listed] for comparison in compared),
     ]
     if not all(right):
         raise ValueError(_TRAINING)

@@ -21,6 +21,7 @@ from ciplearn.scm.kinds import Array
 # The strengths that are trained one after the other, each from where the one before ended, and the trees of each.
 _PATH = (1.0, 3.0, 10.0, 30.0, 100.0)
 _TREES = (60, 40, 40, 40, 40)
+N_STRENGTHS = len(_PATH)
 
 # Worlds of each row where values of A are drawn, and imagined rows in all: more rows are worth more than more draws.
 _WORLDS = 8

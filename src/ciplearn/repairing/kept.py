@@ -14,10 +14,11 @@ import pandas as pd
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_finished, listed_folder, read_listed
+from ciplearn._core.plain_data import is_number
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
-from ciplearn.repairing.correction import Correction, TreeScale, boosting
+from ciplearn.repairing.correction import N_STRENGTHS, Correction, TreeScale, boosting
 from ciplearn.repairing.formula import BlindFormula, Engine, Formula
 from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
@@ -169,7 +170,7 @@ def load_repaired(
     check_finished(place)
     try:
         return _restored(json.loads(read_listed(place, DESCRIPTION)), place, model, scm)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
         if isinstance(error, CiplearnError):
             raise
         raise InputError(f"{place / DESCRIPTION} fits no repaired model of this version; save it anew.") from error
@@ -179,7 +180,7 @@ def _restored(saved: dict[str, Any], place: Path, model: Any, scm: StructuralCau
     from ciplearn.repairing.repaired import Repaired
 
     if saved["format"] != _FORMAT:
-        raise InputError(f"{place} has format {saved['format']}, this ciplearn reads {_FORMAT}; update ciplearn.")
+        raise InputError(f"{place} has format {saved['format']!r:.40}, this ciplearn reads {_FORMAT}; update ciplearn.")
     _refuse_changed(saved)
     if saved["scm"]:
         read_listed(place, _SCM, _LARGEST)
@@ -197,10 +198,7 @@ def _restored(saved: dict[str, Any], place: Path, model: Any, scm: StructuralCau
     worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(saved["seed"]), (saved["outcome"],))
     engine: Engine = (BlindFormula if saved["rests_on"] == BLIND else Formula)(asked, worlds)
     if saved["rests_on"] == CORRECTION:
-        trees = saved["correction"]
-        encoding: TableEncoding = from_spec(trees["encoding"])
-        scale = TreeScale(classes is not None, np.array(trees["spread"], dtype=float))
-        engine = Correction(asked, encoding, _booster(place, _TREES), tuple(trees["ends"]), scale)
+        engine = _correction(saved["correction"], asked, worlds, _booster(place, _TREES))
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in saved["curve"].items()})
     floor = saved["floor"]
     scores = None if saved["scores"] is None else np.array([_read_number(x) for x in saved["scores"]])
@@ -218,21 +216,39 @@ def _restored(saved: dict[str, Any], place: Path, model: Any, scm: StructuralCau
     )
 
 
+def _correction(saved: dict[str, Any], asked: Asked, worlds: Worlds, booster: Any) -> Correction:
+    encoding, ends, spread = from_spec(saved["encoding"]), saved["ends"], saved["spread"]
+    answers = booster.num_model_per_iteration()
+    whole = {
+        "encoding": isinstance(encoding, TableEncoding) and {*encoding.names} <= {*worlds.columns},
+        "features": booster.num_feature() == encoding.width + answers,
+        "ends": len(ends) == N_STRENGTHS and _rise(ends) and {*map(type, ends)} == {int},
+        "trees": ends[-1] * answers == booster.num_trees(),
+        "spread": _are(float, spread) and min(spread) > 0 and len(spread) in (1, answers),
+    }
+    for name, holds in whole.items():
+        if not holds:
+            raise ValueError(f"{name} was changed")
+    return Correction(asked, encoding, booster, tuple(ends), TreeScale(asked.classes is not None, np.array(spread)))
+
+
 def _refuse_changed(saved: dict[str, Any]) -> None:
     """Refuse a description that no repair leaves: what reads it would fail later, or predict nonsense."""
     shares, levels, curve, floor = (saved[name] for name in ("shares", "levels", "curve", "floor"))
     ratio = saved["ratio"]["kind"]
     whole = {
         "protected": _are(str, saved["protected"]) and list(levels) == list(dict.fromkeys(levels)) != [],
-        "inputs": _are(str, saved["inputs"]) and saved["outcome"] not in (*saved["inputs"], *saved["protected"]),
-        "levels": all(len(values) == len(shares) and None not in values for values in levels.values()),
+        "inputs": _are(str, saved["inputs"])
+        and len({*saved["inputs"]}) == len(saved["inputs"])
+        and saved["outcome"] not in (*saved["inputs"], *saved["protected"]),
+        "levels": all(len(values) == len(shares) and all(map(_is_level, values)) for values in levels.values()),
         "kinds": all(isinstance(kind, str | dict) for kind in saved["kinds"].values()),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
         "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
         "rests_on": saved["rests_on"] in (FORMULA, CORRECTION, BLIND),
         "notes": saved["notes"] == [] or _are(str, saved["notes"]),
-        "classes": saved["classes"] is None or len({json.dumps(label) for label in saved["classes"]}) >= 2,
+        "classes": saved["classes"] is None or _are_labels(saved["classes"]),
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),
         "scores": saved["scores"] is None or saved["scores"] == [] or _rise(saved["scores"]),
         "floor": floor is None or (_are(float, list(floor.values())) and 2 * floor["n_rows"] < math.inf),
@@ -244,13 +260,21 @@ def _refuse_changed(saved: dict[str, Any]) -> None:
             raise ValueError(f"{name} was changed")
 
 
+def _is_level(value: Any) -> bool:
+    return isinstance(value, str | bool) or is_number(value)
+
+
+def _are_labels(values: Any) -> bool:
+    return isinstance(values, list) and all(map(_is_level, values)) and len({*values}) == len(values) >= 2
+
+
 def _are(kind: type, values: Any) -> bool:
     """Whether a list of JSON holds names, or finite numbers, at least one."""
     if not isinstance(values, list) or not values:
         return False
     if kind is str:
         return all(isinstance(value, str) for value in values)
-    return all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    return all(map(is_number, values))
 
 
 def _positive(values: list[float | None]) -> bool:

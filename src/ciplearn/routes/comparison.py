@@ -16,7 +16,7 @@ import pandas as pd
 
 from ciplearn._core.arguments import distinct, flag, non_negative, one_of, several, share
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
-from ciplearn._core.plain_data import as_data
+from ciplearn._core.plain_data import as_data, is_number
 from ciplearn._core.rows import as_seed
 from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
@@ -47,6 +47,11 @@ ROUTES: dict[str, type[Route]] = {
 
 # What the paper's tolerance chooses among: trained penalties, and what they have to be better than.
 TRAINED_ROUTES = ("independence", "counterfactual", "line", "left-out")
+
+# Columns of a comparison; between them stand those of its goal, numbers all.
+_FIRST = ("name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative")
+_LAST = ("strict", "allowed", "keeps", "shrinks", "rests_on")
+_TEXTS, _FLAGS = ("name", "kind", "learner", "keeps", "rests_on"), ("strict", "allowed", "shrinks")
 
 _FOLDS = 3  # with few rows every row judges in its turn; a causal model of fewer than a third of them says little
 
@@ -131,10 +136,36 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote; the models are gone."""
+        """Read what `to_dict` wrote; the models are gone. Anything else is a ValueError or the like."""
+        _refuse_changed(said)
         table = pd.DataFrame(said["candidates"])
         more = {name: said[name] for name in ("met", "free", "rows", "limit") if name in said}
         return cls(table, {}, said["chosen"], said["reason"], tuple(said["notes"]), **more)
+
+
+def _refuse_changed(said: Mapping[str, Any]) -> None:
+    candidates, rows, limit = said["candidates"], said.get("rows", 0), said.get("limit")
+    right = {
+        "chosen": said["chosen"] in [one["name"] for one in candidates],
+        "reason": isinstance(said["reason"], str) and isinstance(said.get("free", FREE), str),
+        "notes": isinstance(said["notes"], list) and all(isinstance(note, str) for note in said["notes"]),
+        "met": isinstance(said.get("met", True), bool),
+        "rows": isinstance(rows, int) and is_number(rows) and rows >= 0,
+        "limit": limit is None or (is_number(limit) and limit >= 0),
+        "candidates": all(set(one) == set(candidates[0]) >= {*_FIRST, *_LAST} for one in candidates),
+        "columns": all(_is_cell(name, value) for one in candidates for name, value in one.items()),
+    }
+    for name, holds in right.items():
+        if not holds:
+            raise ValueError(f"{name} was changed")
+
+
+def _is_cell(name: str, value: Any) -> bool:
+    if name in _FLAGS:
+        return isinstance(value, bool)
+    if value is None:
+        return name not in ("name", "kind", "loss")
+    return isinstance(value, str) if name in _TEXTS else is_number(value)
 
 
 def compare_routes(
@@ -248,10 +279,8 @@ def compared(
         # A line costs nothing once its ends are trained.
         again = {field.free, choice.name} | {name for name in names if run.candidates[name].share is not None}
         models |= {name: run.candidates[name].make(whole) for name in again}
-    first = ["name", "kind", "learner", "gamma", "share", "strength", "loss", "score", "vcf", "relative"]
-    last = ["strict", "allowed", "keeps", "shrinks", "rests_on"]
-    middle = [name for name in field.table.columns if name not in (*first, *last)]
-    table = field.table[[*first, *middle, *last]].reset_index(drop=True)
+    middle = [name for name in field.table.columns if name not in (*_FIRST, *_LAST)]
+    table = field.table[[*_FIRST, *middle, *_LAST]].reset_index(drop=True)
     notes = (*run.refusals(), *run.notes, *choice.notes)
     about: dict[str, Any] = {"met": choice.met, "free": field.free, "rows": len(problem.table), "limit": run.limit}
     return Comparison(table, models, choice.name, choice.reason, notes, *run.causal_models(), **about)

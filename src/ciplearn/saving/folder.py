@@ -131,7 +131,7 @@ def load_model(
                 answer.detach().cpu().numpy() * model.target_range_ + model.target_low_
         if counterfactuals is not None and model.route_ == COUNTERFACTUAL:
             model.counterfactuals = read_models(as_path(folder), description["counterfactuals"], counterfactuals)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
         if isinstance(error, CiplearnError):
             raise
         why = f"{Path(folder) / _DESCRIPTION} fits no model of this version"
@@ -151,6 +151,8 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     if model.roles_.verdict is not None and not model.roles_.verdict.protected:
         raise ValueError("protected")
     model.route_ = description["route"]
+    if not isinstance(model.route_, str):
+        raise ValueError("route")
     # An earlier version did not write it.
     is_absent = "preparation_seed" not in description
     seed = preparation_seed(model.random_state) if is_absent else description["preparation_seed"]
@@ -172,7 +174,7 @@ def _restored(description: dict[str, Any]) -> CIPEstimator:
     model.gamma_ = non_negative(description["gamma"], "gamma")
     model.gamma_scale_ = positive(description["gamma_scale"], "gamma_scale")
     model.n_iter_ = whole(description["epochs"], "epochs", minimum=0)
-    model.history_ = tuple(description["history"])
+    model.history_ = tuple(dict(epoch) for epoch in description["history"])
     model.n_features_in_ = len(description["columns"])
     if not isinstance(description["array"], bool):
         raise ValueError("array")
@@ -240,14 +242,16 @@ def _read(folder: Path) -> tuple[dict[str, Any], bytes]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder / _DESCRIPTION} is damaged or no model description; save the model anew.") from error
     if type(version) is not int or version < 1:
-        why = f"{folder / _DESCRIPTION} has format {version!r}, which no ciplearn writes"
+        why = f"{folder / _DESCRIPTION} has format {version!r:.40}, which no ciplearn writes"
         raise InputError(f"{why}; save the model anew.")
     if version > FORMAT:
-        raise InputError(f"{folder} has format {version}, this ciplearn reads up to {FORMAT}; update ciplearn.")
+        raise InputError(f"{folder} has format {version!r:.40}, this ciplearn reads up to {FORMAT}; update ciplearn.")
     if checksum(weights) != description.get("weights_sha256"):
         raise InputError(f"{folder / _WEIGHTS} is truncated or was changed since it was saved; save the model anew.")
     if str(description.get("class")) not in _CLASSES:
-        raise InputError(f"{folder} names an unknown model {description.get('class')!r}; it was changed or is too new.")
+        raise InputError(
+            f"{folder} names an unknown model {description.get('class')!r:.60}; it was changed or is too new."
+        )
     return description, weights
 
 
@@ -296,7 +300,9 @@ def from_spec(spec: Any) -> Any:
     arguments = {name: from_spec(entry) for name, entry in spec.items() if name != "kind"}
     kind = _kind_named(str(spec.get("kind")))
     if kind is None:
-        raise InputError(f"The model file names an unknown kind {spec.get('kind')!r}; it was changed or is too new.")
+        raise InputError(
+            f"The model file names an unknown kind {spec.get('kind')!r:.60}; it was changed or is too new."
+        )
     try:
         # Products and sums take their parts one by one.
         value = kind(*arguments["parts"]) if "parts" in arguments else kind(**arguments)
@@ -306,8 +312,12 @@ def from_spec(spec: Any) -> Any:
             is_sound = all(isinstance(end, int | float) and isfinite(end) for end in ends)
         elif isinstance(value, CategoryColumn):
             is_sound = len(value.levels) > 0 and all(isinstance(level, str) for level in value.levels)
+        if isinstance(value, TableEncoding):
+            is_sound = all(isinstance(one, NumberColumn | CategoryColumn) for one in value.columns)
+        elif hasattr(value, "name"):
+            is_sound = is_sound and isinstance(value.name, str)
         if not is_sound:
-            raise TypeError(value.name)
+            raise TypeError(kind.__name__)
     except TypeError as error:
         raise InputError(f"The model file describes {spec['kind']} in a way that does not fit; save anew.") from error
     return value
@@ -321,7 +331,9 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
     model._settings(seed=0)
     needed = {*model.encoding_.names, *model.roles_.used}
     if not isinstance(columns, list) or len({*columns}) != len(columns) or not needed <= {*columns}:
-        raise InputError(f"The model file lists the columns {columns!r}, which are not those of its roles; save anew.")
+        raise InputError(
+            f"The model file lists the columns {columns!r:.200}, which are not those of its roles; save anew."
+        )
 
 
 def architecture(network: nn.Module) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +23,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as save_arrays
 from torch import nn
 
-from ciplearn._core.errors import InputError, InputTypeError
+from ciplearn._core.arguments import whole
+from ciplearn._core.errors import CiplearnError, InputError, InputTypeError, MissingDependencyError
 from ciplearn._core.files import whole_file
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import MechanismChoice, Memory
@@ -129,9 +132,14 @@ class EstimatedModel(StructuralCausalModel):
     def load(cls, path: str | Path) -> Self:
         """Read a model that `save` wrote; it imagines what the saved one did, to the last bit."""
         parts = read_parts(Path(path))
-        graph = CausalGraph.from_edges(parts["edges"], nodes=parts["nodes"], latent=parts["latent"])
-        model = cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], joint_noise=parts["joint_noise"])
-        model.seed = parts.get("seed", 0)  # an earlier version did not write it
+        with _sound(path), warnings.catch_warnings(action="ignore"):
+            graph = CausalGraph.from_edges(parts["edges"], nodes=parts["nodes"], latent=parts["latent"])
+            model = cls(graph, parts["mechanisms"], parts["kinds"], parts["report"], joint_noise=parts["joint_noise"])
+            model.seed = whole(parts.get("seed", 0), "seed", minimum=0)  # an earlier version did not write it
+            # Rows are drawn and traced back: an entry of a wrong kind shows here and not in use.
+            rows = model.sample(7, random_state=0)
+            with suppress(CiplearnError):  # of some models noise cannot be told
+                model.abduct(rows, random_state=0)
         return model
 
 
@@ -154,10 +162,20 @@ def read_parts(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read as a saved model: {error}; write it anew with save.") from error
     if header.get("format") != _FORMAT or _HEADER not in header:
         raise InputError(f"{path} holds no causal model that this version reads; write it anew with save.")
-    try:
+    with _sound(path):
         return {name: _read(part, arrays) for name, part in json.loads(header[_HEADER]).items()}
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged: {error!r}; write it anew with save.") from error
+
+
+@contextmanager
+def _sound(path: str | Path) -> Iterator[None]:
+    """Say in one sentence that a file is damaged, whatever its entries make fail."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        if isinstance(error, MissingDependencyError):
+            raise
+        why = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+        raise InputError(f"{path} is damaged: {why}; write it anew with save.") from error
 
 
 def _as_json(value: Any, arrays: dict[str, Array], node: str) -> Any:

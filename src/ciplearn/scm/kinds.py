@@ -157,7 +157,9 @@ class Categories(Kind):
         try:
             codes = pd.Index(self.levels, dtype=object).get_indexer(labels)
         except TypeError:
-            raise InputTypeError(f"{node} must be a label per row, got {values!r}; pass one of its levels.") from None
+            raise InputTypeError(
+                f"{node} must be a label per row, got {values!r:.200}; pass one of its levels."
+            ) from None
         if (codes < 0).any():
             bad = np.asarray(values, dtype=object)[codes < 0][0]
             shown = ", ".join(map(repr, self.levels[:8])) + (", ..." if len(self.levels) > 8 else "")
