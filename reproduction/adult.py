@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ciplearn.datasets import graphs, load_adult
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from ciplearn.routes.comparison import SHARES
-from ciplearn.routes.line import LINE
 from reproduction.adult_claims import claims
 from reproduction.adult_figure import figure
 from reproduction.adult_models import (

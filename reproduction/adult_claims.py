@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE
-from ciplearn.routes.line import LINE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from reproduction.adult_models import FIRST_LEVEL, NAIVE, PATHS, PENALISED, THIRD_LEVEL
 from reproduction.statistics import LEVEL, clearly_below, counted
 from reproduction.study import Claim

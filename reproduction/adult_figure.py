@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ciplearn.display.frontier import baseline_points
-from ciplearn.routes.line import LINE
+from ciplearn.estimators.preparation import LINE
 from reproduction import drawing
 from reproduction.adult_models import AUTO, BASELINES, CURVES
 

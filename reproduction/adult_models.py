@@ -21,10 +21,9 @@ from ciplearn.baselines import CF1, CF2, PSCF, NaivePredictor
 from ciplearn.causal import CausalGraph
 from ciplearn.datasets import graphs
 from ciplearn.estimators import CIPClassifier
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, Prepared
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE, Prepared
 from ciplearn.evaluation import variance_of_counterfactuals
 from ciplearn.routes import compare_routes
-from ciplearn.routes.line import LINE
 from ciplearn.scm import EstimatedModel, VariationalLatent, fit_scm
 from reproduction.in_batch import InBatchHSCIC
 from reproduction.methods import PAPER, Training

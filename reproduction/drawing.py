@@ -10,8 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ciplearn.display.frontier import bare, error_curve, label_gammas
-from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE
-from ciplearn.routes.line import LINE
+from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, LINE
 from reproduction.methods import DEFAULT, PAPER
 
 if TYPE_CHECKING:

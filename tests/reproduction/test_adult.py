@@ -6,8 +6,7 @@ import pytest
 
 from ciplearn._core.errors import MissingDataError
 from ciplearn.datasets import load_adult
-from ciplearn.estimators.preparation import INDEPENDENCE
-from ciplearn.routes.line import LINE
+from ciplearn.estimators.preparation import INDEPENDENCE, LINE
 from reproduction import adult, adult_models
 from reproduction.__main__ import main
 from reproduction.adult_claims import claims

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"  # what training is penalised for
+LINE = "line"  # no penalty: a mean of two predictors
 
 # Networks whose mean predicts where they are stopped by fewer rows than these, each by rows of its own.
 _NETWORKS, _ROWS_FOR_ONE_NETWORK = 3, 4000
@@ -176,7 +177,7 @@ class Prepared:
             one = copy.copy(free)
             ends = copy.deepcopy(path), copy.deepcopy(free.module_)
             one.module_ = LineNetwork(*ends, places, share, is_classifier(one)).to(rows.device).eval()
-            one.share_ = float(share)
+            one.route_, one.share_ = LINE, float(share)
             line.append(one)
         return line
 

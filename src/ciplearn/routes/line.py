@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from ciplearn.estimators.preparation import LINE
 from ciplearn.routes.route import Candidate, Family, Part, Route, Walk
-
-LINE = "line"
 
 
 @dataclass(frozen=True)
@@ -46,4 +45,4 @@ class LineRoute(Route):
     def _trained(self, share: float, part: Part) -> Any:
         # Two trainings give the whole line.
         line = part.once("line", lambda: part.prepared(penalised=False).line(part.base("network"), list(self.shares)))
-        return self.trained(line[self.shares.index(share)])
+        return line[self.shares.index(share)]
