@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel, load_repaired
+from ciplearn import CausalGraph, CIPRegressor, Problem, StructuralCausalModel, datasets, load_repaired
 from ciplearn._core.errors import InputError
 from ciplearn.estimators.criteria import Judged, loss
 from ciplearn.evaluation import Limits
@@ -89,6 +89,14 @@ def test_limits_that_rows_cannot_show_are_not_called_met(table):
     assert found.floor.effect > 0.01
 
 
+def test_limits_can_be_asked_of_a_protected_vector_which_no_rows_can_show():
+    world = datasets.multidimensional(3)
+    rows, model = world.sample(200, random_state=0), CIPRegressor(graph=world.graph, outcome="Y", protected=["A"])
+    found = compare_routes(model, rows.drop(columns="Y"), rows["Y"], WithinLimits(Limits(max_effect=1e-4)), **QUICK)
+    assert not found.met
+    np.testing.assert_allclose(found.table["effect"], np.sqrt(2 * found.table["vcf"]))
+
+
 def measured_field(paths):
     """Candidates along paths: learner -> (deviation of the errors, deviation of the effects of single rows)."""
     draw = np.random.default_rng(0)
@@ -98,14 +106,16 @@ def measured_field(paths):
         for strength in (3.0, 27.4, np.inf):
             each = draw.normal(4 / (1 + strength), wide, 400)
             name = f"{learner} at {strength}"
-            rows.append({"name": name, "learner": learner, "strength": strength, "kind": "repair"})
+            strict = np.isinf(strength)
+            rows.append({"name": name, "learner": learner, "strength": strength, "kind": "repair", "strict": strict})
             pair = PairEffect("from a to b", each, float((np.abs(each) > 1).mean()), between=0.1)
             judged = Judged.of_numbers(y, (y + draw.normal(0, error, 400))[:, None])
             measured[name] = Measured(judged, float(np.mean(each**2) / 2), 0.0, (pair,))
-    table = pd.DataFrame(rows).set_index("name").assign(shrinks=False, free=False)
+    table = pd.DataFrame(rows).set_index("name", drop=False).assign(shrinks=False, free=False)
     table["loss"] = [loss(one.judged) for one in measured.values()]
     table["vcf"] = [one.vcf for one in measured.values()]
     table["effect"] = [one.pairs[0].effect for one in measured.values()]
+    table["moved"] = [one.pairs[0].moved for one in measured.values()]
     return Field(table, measured, rows[0]["name"], Unit(probability=False), limit=1.0, audited=100, standing={})
 
 
@@ -143,6 +153,26 @@ def test_where_nothing_shows_the_limits_one_that_explains_far_more_is_taken_if_l
     free = field.measured[field.free]
     field = replace(field, measured={**field.measured, field.free: replace(free, vcf=4.0)})
     assert picked(field, WithinLimits()).name.startswith("boosted")
+
+
+def test_what_moves_more_single_rows_than_a_strict_predictor_does_is_shown_to_break_the_limits():
+    # Trees that read a label which A moves cannot be strict; drawn blindly they are, and explain less.
+    field = measured_field({"boosted": (0.2, 0.8), "boosted, blindly": (0.65, 0.05)})
+    free = field.measured[field.free]
+    field = replace(field, measured={**field.measured, field.free: replace(free, vcf=4.0)})
+    for name in field.table.index:
+        assert field.strict(name) == "boosted, blindly at inf"
+    choice = picked(field, WithinLimits())
+    assert choice.met
+    assert choice.name.startswith("boosted, blindly")
+
+
+def test_where_imagined_worlds_err_by_more_than_a_moves_the_model_a_weak_repair_is_taken():
+    field = measured_field({"linear": (0.5, 0.8)})
+    strict = field.measured["linear at inf"].vcf
+    assert picked(field, WithinLimits(Limits(max_effect=1.0))).name != "linear at 3.0"
+    field.table.loc["linear at 3.0", ["vcf", "loss"]] = strict / 2, 0.0
+    assert picked(field, WithinLimits(Limits(max_effect=1.0))).name == "linear at 3.0"
 
 
 def test_where_every_predictor_is_useless_the_one_taken_still_keeps_the_limits():

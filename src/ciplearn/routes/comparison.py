@@ -26,7 +26,7 @@ from ciplearn.estimators.problem import Problem
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.routes.beside import Baselines, Unconstrained
 from ciplearn.routes.counterfactual import CounterfactualRoute
-from ciplearn.routes.goal import Goal
+from ciplearn.routes.goal import Goal, strict_end
 from ciplearn.routes.independence import IndependenceRoute
 from ciplearn.routes.judging import Measured
 from ciplearn.routes.left_out import LeftOutRoute
@@ -118,11 +118,11 @@ class Comparison:
         """
         if not {"effect_end", "moved_end"} <= set(self.table.columns):
             return None
-        learner = self.table.set_index("name").loc[self.chosen, "learner"]
-        strict = self.table[self.table["strict"] & (self.table["learner"] == learner)]
-        if strict.empty or pd.isna(strict["moved_end"].iloc[0]):
+        rows = self.table.set_index("name", drop=False)
+        end = strict_end(rows, rows.loc[self.chosen, "learner"])
+        if end is None or pd.isna(rows.loc[end, "moved_end"]):
             return None
-        return Floor(float(strict["effect_end"].iloc[0]), float(strict["moved_end"].iloc[0]), self.rows)
+        return Floor(float(rows.loc[end, "effect_end"]), float(rows.loc[end, "moved_end"]), self.rows)
 
     def __str__(self) -> str:
         shown = self.table.drop(columns=["kind", "gamma", "share", "strength"]).round(4).to_string(index=False)

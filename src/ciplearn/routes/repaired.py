@@ -19,7 +19,7 @@ from ciplearn.repairing.formula import SEEING, BlindFormula, Engine, Formula, pa
 from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models
-from ciplearn.routes.route import Array, Candidate, Family, Part, Route, Walk
+from ciplearn.routes.route import Array, Candidate, Family, Part, Route, Walk, blindly
 
 REPAIR = "repair"
 
@@ -87,7 +87,7 @@ class RepairRoute(Route):
                 self.rests_on,
                 _repaired(part, learner, engine).at(gamma),
                 self._maker(learner, engine, gamma),
-                f"{learner}, blindly" if engine == BLIND else learner,
+                blindly(learner) if engine == BLIND else learner,
                 strength=gamma,
             )
             for learner in learners

@@ -28,6 +28,11 @@ Made = TypeVar("Made")
 FREE, BASELINE = "unconstrained", "baseline"
 
 
+def blindly(learner: str) -> str:
+    """Return what a learner's path is called where open noise is drawn as if the row said nothing of it."""
+    return f"{learner}, blindly"
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """One predictor of a family."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as part_of
@@ -125,9 +126,11 @@ class Run:
         criteria += ["auc"] if self.problem.is_classification else []
         row = self.candidates[name].about() | {"vcf": one.vcf, "relative": one.relative}
         row |= {measure: CRITERIA[measure](one.judged) for measure in dict.fromkeys(criteria)}
-        if one.pairs:
-            worst = max(one.pairs, key=lambda pair: abs(pair.effect))
-            row |= {"effect": worst.effect, "moved": max(pair.moved for pair in one.pairs)}
+        if self.goal.needs_effects:
+            # Of a vector no two values are compared: its effect is the typical difference.
+            effects = [pair.effect for pair in one.pairs] or [math.sqrt(2 * max(one.vcf, 0.0))]
+            moved = max((pair.moved for pair in one.pairs), default=math.nan)
+            row |= {"effect": max(effects, key=abs), "moved": moved}
         return row
 
     @property
