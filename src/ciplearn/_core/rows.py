@@ -38,10 +38,16 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 def alike(columns: Sequence[Any], n: int) -> tuple[Array, Array]:  # (n,) or (n, d) each -> (m,), (n,)
     """Return the first row of each kind of row, and of which of these kinds each row is."""
-    kinds = np.zeros(n, dtype=np.int64)
-    for column in (one for each in columns for one in (each.T if each.ndim == 2 else [each])):
+    kinds, count = np.zeros(n, dtype=np.int64), 1
+    single = [one for each in columns for one in (each.T if each.ndim == 2 else [each])]
+    # Fractions first: often one column of them tells all rows apart, and no other is looked at.
+    for column in sorted(single, key=lambda one: getattr(one.dtype, "kind", "O") != "f"):
         codes, values = pd.factorize(column, use_na_sentinel=False)
-        kinds, _ = pd.factorize(kinds * len(values) + codes)  # both are below the number of rows
+        if count > 1:
+            codes, values = pd.factorize(kinds * len(values) + codes)  # both are below the number of rows
+        kinds, count = codes, len(values)
+        if count == n:
+            break
     first = np.empty(kinds.max(initial=-1) + 1, dtype=np.int64)
     first[kinds[::-1]] = np.arange(len(kinds))[::-1]
     return first, kinds
