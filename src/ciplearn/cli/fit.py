@@ -172,7 +172,9 @@ def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) ->
 
     A model from elsewhere, which the folder does not hold, is passed.
     """
-    from ciplearn.cli.audited import Audited, Effort
+    from ciplearn.cli.audit import report_on
+    from ciplearn.cli.audited import Audited
+    from ciplearn.cli.options import Effort
     from ciplearn.evaluation import Limits
 
     folder = ModelFolder.read(asked.out, model)
@@ -180,7 +182,7 @@ def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) ->
         return None
     try:
         subject = Audited.of_folder(folder, folder.as_in_training(source))
-        return subject.report(Effort.of("standard", doubt=0), asked.seed, limits=Limits(asked.max_effect))
+        return report_on(subject, Effort.of("standard", doubt=0), asked.seed, limits=Limits(asked.max_effect))
     except CiplearnError as refusal:
         note(f"the rows kept for the audit cannot judge the model: {refusal}")
         return None

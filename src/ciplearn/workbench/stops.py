@@ -18,8 +18,9 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import listed_folder
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_generator
-from ciplearn.cli.audited import Audited, Effort
+from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.cli.options import Effort
 from ciplearn.estimators.base import is_unconstrained
 from ciplearn.estimators.problem import statement_on_columns
 from ciplearn.evaluation import Audit, variance_of_counterfactuals
