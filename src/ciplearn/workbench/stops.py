@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -159,8 +159,8 @@ def subject_of(folder: Path, table: Table, document: Document) -> Audited:
     return Audited(load_model(folder), None, verdict, task, rows, rows, f"All {len(rows)} complete rows.", {})
 
 
-def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit]) -> tuple[list[Stop], str]:
-    """Return the stops of a model folder, and which is its model: what was compared, or else its trials, measured."""
+def of_folder(folder: Path, subject: Audited, measure: Callable[[], Audit]) -> tuple[list[Stop], str]:
+    """Return the stops of a model folder, and which is its model: what was compared, or else its measured trials."""
     fitted = subject.folder
     if fitted is not None and fitted.comparison is not None:
         stops = listed(fitted.comparison)
@@ -177,15 +177,16 @@ def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit
         if kept is not None and free is not chosen:
             free["model"] = str(folder / kept["folder"])
         return stops, chosen["key"]
-    trials = [] if fitted is None else fitted.training["trials"]
-    gammas = {(folder / trial["folder"]).resolve(): trial["gamma"] for trial in trials}
-    gammas.setdefault(folder.resolve(), getattr(subject.model, "gamma_", 0.0))
+    audit, own = measure(), getattr(subject.model, "gamma_", 0.0)
+    models = ({} if fitted is None else fitted.trials) | {own: subject.model}
+    places = {} if fitted is None else {trial["gamma"]: trial["folder"] for trial in fitted.training["trials"]}
     stops = []
-    for path, gamma in sorted(gammas.items(), key=lambda trial: trial[1]):
-        model = load_model(path)
-        audit = measure(replace(subject, model=model, folder=None))
-        loss, score = ("mse", "r2") if "mse" in audit.scores else ("log_loss", "accuracy")
-        values = (audit.scores[loss], audit.scores[score], audit.vcf.value, audit.vcf.relative, None, None)
+    for gamma, model in sorted(models.items()):
+        # The audit has measured the model of the folder, and the other trials beside it.
+        one = next(each for each in (audit, *audit.beside.values()) if each.model is model)
+        loss, score = ("mse", "r2") if "mse" in one.scores else ("log_loss", "accuracy")
+        values = (one.scores[loss], one.scores[score], one.vcf.value, one.vcf.relative, None, None)
+        path = folder.resolve() if model is subject.model else (folder / places[gamma]).resolve()
         is_free = is_unconstrained(model)
         about = {"name": FREE if is_free else f"gamma {gamma:g}", "free": is_free, "learner": "network"}
         about |= {"model": str(path), **dict(zip(_MEASURES, values, strict=True))}

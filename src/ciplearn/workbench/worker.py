@@ -103,7 +103,8 @@ def measure(folder: Path, request: dict[str, Any]) -> None:
     tell(phase="Measuring the folder's models")
     subject = subject_of(models, Table(Path(request["table"]), request["shown"]), document)
     effort = Effort.of("standard", doubt=0)
-    stops, chosen = of_folder(models, subject, lambda one: report_on(one, effort, recipe.seed, compare=False).audit)
+    beside = subject.folder is not None  # of a model alone nothing else is known
+    stops, chosen = of_folder(models, subject, lambda: report_on(subject, effort, recipe.seed, compare=beside).audit)
     free = next((stop["key"] for stop in stops if stop["free"]), None)
     comparison = None if subject.folder is None else subject.folder.comparison
     reason, notes = ("", []) if comparison is None else (comparison.reason, list(comparison.notes))
