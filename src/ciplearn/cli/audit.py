@@ -215,10 +215,10 @@ def _doubts(subject: Audited, found: evaluation.Audit, effort: Effort, seed: int
 
 def _frontier(subject: Audited, found: evaluation.Audit) -> dict[str, Any]:
     """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
-    measured = {name: _measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
+    measured = {name: measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
     if subject.folder is None or subject.folder.comparison is not None:
         return {}
-    ours = _measures(found.vcf.value, found.scores)
+    ours = measures(found.vcf.value, found.scores)
     if not subject.is_ours:
         return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: ours, **measured}.items()}}
     training, points = subject.folder.training, []
@@ -236,7 +236,8 @@ def _at(gamma: float) -> str:
     return f"gamma = {gamma:g}"
 
 
-def _measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
+def measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return what candidates are told apart by, as a training measures them."""
     loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
     return {"loss": scores[loss], "score": scores[score], "vcf": vcf}
 

@@ -18,12 +18,13 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import listed_folder
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_generator
+from ciplearn.cli.audit import measures
 from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.options import Effort
 from ciplearn.estimators.base import is_unconstrained
 from ciplearn.estimators.problem import statement_on_columns
-from ciplearn.evaluation import Audit, variance_of_counterfactuals
+from ciplearn.evaluation import Audit, Beside, variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
 from ciplearn.evaluation.predictors import enforced_statement
 from ciplearn.repairing import load_model, save_model
@@ -178,18 +179,18 @@ def of_folder(folder: Path, subject: Audited, measure: Callable[[], Audit]) -> t
             free["model"] = str(folder / kept["folder"])
         return stops, chosen["key"]
     audit, own = measure(), getattr(subject.model, "gamma_", 0.0)
+    # The model of the folder, and the other trials beside it.
+    measured: list[Audit | Beside] = [audit, *audit.beside.values()]
     models = ({} if fitted is None else fitted.trials) | {own: subject.model}
     places = {} if fitted is None else {trial["gamma"]: trial["folder"] for trial in fitted.training["trials"]}
     stops = []
     for gamma, model in sorted(models.items()):
-        # The audit has measured the model of the folder, and the other trials beside it.
-        one = next(each for each in (audit, *audit.beside.values()) if each.model is model)
-        loss, score = ("mse", "r2") if "mse" in one.scores else ("log_loss", "accuracy")
-        values = (one.scores[loss], one.scores[score], one.vcf.value, one.vcf.relative, None, None)
+        one = next(each for each in measured if each.model is model)
         path = folder.resolve() if model is subject.model else (folder / places[gamma]).resolve()
         is_free = is_unconstrained(model)
         about = {"name": FREE if is_free else f"gamma {gamma:g}", "free": is_free, "learner": "network"}
-        about |= {"model": str(path), **dict(zip(_MEASURES, values, strict=True))}
+        about |= {"model": str(path), **dict.fromkeys(_MEASURES), **measures(one.vcf.value, one.scores)}
+        about["relative"] = one.vcf.relative
         stops.append(_stop(len(stops), 0, "gamma …", about))
     return stops, next(stop["key"] for stop in stops if stop["model"] == str(folder.resolve()))
 
