@@ -30,7 +30,7 @@ from ciplearn.cli.predict import written_table
 from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import is_unconstrained
 from ciplearn.evaluation.any_model import Foreign
-from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
+from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits, too_few_rows
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.scores import FREE, MODEL
 from ciplearn.learning import Frontier
@@ -86,7 +86,7 @@ def audited(asked: Audit) -> Report:
         named: dict[str, Any] = {"groups": split_names(asked.groups), "limits": Limits(most, asked.max_vcf)}
         draft = report_on(subject, call.effort, asked.seed, asked.scm, run_code=asked.run_code, **named)
         steps = _next_steps(subject, call)
-        remedy, steps = _remedy(subject, call, draft, steps) if call.effort.doubt else ("", steps)
+        remedy, steps = _remedy(subject, call, draft, steps)
         report = replace(
             draft,
             # The rows that are affected most are known only when all were asked about.
@@ -271,7 +271,12 @@ def _penalty_name(model: Any) -> str:
 
 def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str, str]) -> tuple[str, dict[str, str]]:
     """What was tried where a model of ours fails, itself repaired in full, and what to type next."""
-    strict = strict_end(subject, report.audit, asked.asked.seed) if report.conclusion.state == FAILS else None
+    if report.conclusion.state != FAILS:
+        return "", steps
+    if few := too_few_rows(report.audit):
+        del steps[FAILS]
+        return few, steps
+    strict = strict_end(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
     if strict is None or asked.folder is None:
         return "", steps
     end = strict.conclusion.state
