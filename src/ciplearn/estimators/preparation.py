@@ -351,12 +351,10 @@ def gamma_units(
     estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
 ) -> tuple[float, tuple[float, ...]]:
     """What a gamma of 1 weighs, and the units in which several penalties are compared."""
-    scales = []
+    if not is_relative(estimator):
+        return compared(estimator, [compared(estimator, [])[0]] * len(each))
+    scales, (outcome, constant_loss) = [], estimator._outcome(rows.target)
     for number, penalty in enumerate(each):
-        if not is_relative(estimator):
-            scales.append(compared(estimator, [])[0])
-            continue
-        outcome, constant_loss = estimator._outcome(rows.target)
         if isinstance(penalty, CounterfactualVariance):
             scales.append(counterfactual_scale(penalty, rows, outcome, constant_loss))
             continue

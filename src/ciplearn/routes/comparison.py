@@ -18,8 +18,8 @@ from ciplearn._core.arguments import distinct, flag, is_number, non_negative, on
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_seed
-from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
+from ciplearn._core.workers import on_one_thread
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import checked_criterion, judging_splits
 from ciplearn.estimators.problem import Problem
