@@ -27,7 +27,7 @@ import types
 import warnings
 from pathlib import Path
 
-_LOADED = "torch pandas pyarrow scipy.stats sklearn.ensemble lightgbm ciplearn.cli.app ciplearn.cli.audited"
+_LOADED = "torch pandas pyarrow scipy.stats sklearn.ensemble lightgbm ciplearn.cli.app ciplearn.cli.audit"
 _LOADED += " ciplearn.cli.training ciplearn.workbench.server ciplearn.workbench.stops"
 
 _SCRIPT = """#!{python} -ISs

@@ -1,6 +1,6 @@
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ciplearn._core.threads import on_one_thread
+from ciplearn._core.workers import on_one_thread
 
 
 def threads():

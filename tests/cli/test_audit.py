@@ -16,7 +16,7 @@ from ciplearn._core.errors import CiplearnError
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.criterion import Conditions, judge
 from ciplearn.cli.app import run
-from ciplearn.cli.audit import _next_steps, _remedy
+from ciplearn.cli.audit import _next_steps, _remedy, strict_end
 from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.datasets import first_synthetic
@@ -169,14 +169,18 @@ def test_next_tolerance_is_a_larger_one(tolerance, next_one):
         ("cannot be told", "cannot be told from these rows to pass. Ask for a larger limit", None),
     ],
 )
-def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_that_nothing_does(state, said, command):
+def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_that_nothing_does(
+    state, said, command, monkeypatch
+):
     def stated(state):
-        return SimpleNamespace(conclusion=SimpleNamespace(state=state), audit=None)
+        return SimpleNamespace(conclusion=SimpleNamespace(state=state), audit=SimpleNamespace(effects=None))
 
     roles = SimpleNamespace(outcome="Y", protected=("A",))
-    subject = SimpleNamespace(is_ours=True, verdict=roles, strict_end=lambda audit, seed: stated(state))
+    monkeypatch.setattr("ciplearn.cli.audit.strict_end", lambda subject, found, seed: stated(state))
+    subject = SimpleNamespace(is_ours=True, verdict=roles)
     folder = SimpleNamespace(path=Path("m"), training={"tolerance": 0.1, "gamma": 1.0, "settings": {}}, model=None)
-    asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=SimpleNamespace(seed=0))
+    effort, typed = SimpleNamespace(doubt=20), SimpleNamespace(seed=0)
+    asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=typed, effort=effort)
     remedy, steps = _remedy(subject, asked, stated("fails"), _next_steps(subject, asked))
     assert said in remedy
     fit = f"ciplearn fit t.csv --graph m/graph.txt --outcome Y --protected A {command}"
@@ -186,13 +190,24 @@ def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_tha
 
 @pytest.mark.parametrize(("preset", "tried"), [("standard", True), ("quick", False)])
 def test_what_would_pass_is_tried_unless_doubts_are_left_out(known, capsys, monkeypatch, preset, tried):
-    monkeypatch.setattr(Audited, "_doubts", lambda *given: {})
-    monkeypatch.setattr(Audited, "strict_end", lambda self, found, seed: calls.append(seed))
+    monkeypatch.setattr("ciplearn.cli.audit._doubts", lambda *given: {})
+    monkeypatch.setattr("ciplearn.cli.audit.strict_end", lambda subject, found, seed: calls.append(seed))
     calls = []
-    effort = ["--points=40", "--interventions=15", "--draws=2", "--max-effect=0", f"--preset={preset}"]
+    effort = ["--points=80", "--interventions=15", "--draws=2", "--max-effect=0", f"--preset={preset}"]
     table = ["--scm", str(known / "scm.yaml"), "--out", str(known / "r.html")]
     assert run(["audit", str(known / "m"), str(known / "t.csv"), *table, *effort]) == 1
     assert bool(calls) == tried
+
+
+def test_where_rows_are_too_few_for_any_model_to_pass_that_is_said_and_nothing_is_repaired(known, capsys, monkeypatch):
+    monkeypatch.setattr("ciplearn.cli.audit._doubts", lambda *given: {})
+    monkeypatch.setattr("ciplearn.cli.audit.strict_end", lambda *given: pytest.fail("a model was repaired in vain"))
+    effort = ["--points=72", "--interventions=15", "--draws=2", "--max-effect=0", "--out", str(known / "r.html")]
+    assert run(["audit", str(known / "m"), str(known / "t.csv"), "--scm", str(known / "scm.yaml"), *effort]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No model can pass on 72 rows: even where none of them moves, up to 5.1 % of all may" in said
+    assert "(5.0 % is allowed). Audit at least 73." in said
+    assert "Next:" not in said
 
 
 def test_a_model_is_repaired_on_rows_that_do_not_judge_it_also_where_all_rows_are_some_of_many(known):
@@ -201,7 +216,7 @@ def test_a_model_is_repaired_on_rows_that_do_not_judge_it_also_where_all_rows_ar
     some = replace(subject, every=subject.every.drop(subject.rows.index[:5]))
     scm = read_scm(known / "scm.yaml", subject.verdict.graph, run_code=False)
     found = audit(subject.model, scm, some.rows, verdict=subject.verdict, n_points=20, n_interventions=4)
-    assert some.strict_end(found, 0).vcf.value < found.vcf.value
+    assert strict_end(some, found, 0).vcf.value < found.vcf.value
 
 
 def test_bound_on_effects_decides_the_exit_code_and_commands_to_run_next_do_run(known, capsys, monkeypatch):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ciplearn.cli.app import run
-from ciplearn.cli.audit import _codes
+from ciplearn.cli.imagined import _codes
 from tests.cli.parquet_pages import refuse_changed_bytes
 
 EFFORT = ["--points=30", "--interventions=6", "--draws=3", "--scm-rows=300"]
@@ -99,7 +99,7 @@ def test_predictions_that_do_not_fit_end_in_a_sentence(predicted, place, model, 
 def test_names_that_cannot_be_written_are_refused_before_anything_is_imagined(
     place, model, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("ciplearn.cli.audit.AuditCall.subject", lambda *_: pytest.fail("work began"))
+    monkeypatch.setattr("ciplearn.cli.audited.AuditCall.subject", lambda *_: pytest.fail("work began"))
     call = ["imagine", str(model), str(place / "people.csv"), *EFFORT]
     for name in ("w.zip", "w.xlsx", "w.parquet.gz", "w.csv.zst"):
         assert run([*call, "--out", str(tmp_path / name)]) == 2

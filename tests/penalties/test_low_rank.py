@@ -5,8 +5,8 @@ import torch
 
 from ciplearn.kernels import Gaussian
 from ciplearn.penalties import CIRCE, HSCIC, HSIC, ResidualHSCIC, conditional, low_rank, marginal
-from ciplearn.penalties.conditional import _SmoothedVectors
-from ciplearn.penalties.low_rank import MomentSums, RegressionProblem, gradient_error, smooth_predictions
+from ciplearn.penalties.conditional import RegressionProblem, _SmoothedVectors
+from ciplearn.penalties.low_rank import FeatureRegression, MomentSums, gradient_error, smooth_predictions
 from ciplearn.penalties.rows import PenaltyRows
 from ciplearn.penalties.storage import ElementwiseProduct, Factor
 
@@ -93,9 +93,8 @@ def test_two_vectors_take_the_memory_of_a_short_factor_and_keep_the_gradient(pre
     assert taken <= 128 * torch.finfo(precision).bits // 8
     # By the definition: the vectors as they were before they were rounded.
     rows = PenaltyRows.of_pair((right, given))
-    regression = RegressionProblem.settle(
-        rows, penalty.right_kernel, penalty.given_kernel, penalty.ridge, penalty.features
-    ).regression()
+    kernels = penalty.right_kernel, penalty.given_kernel
+    regression = FeatureRegression.of(RegressionProblem.settle(rows, *kernels, penalty.ridge, penalty.features))
     unrounded = penalty._vectors(regression)(right, given).block(None)
     y_hat = y_hat[:, None].requires_grad_()
     value = (penalty.kernel(y_hat) * unrounded).sum()
@@ -117,7 +116,7 @@ def test_sums_over_parts_merge_into_the_sums_over_the_whole():
     rows = PenaltyRows.of_pair((right, given))
     penalty = HSCIC(exact_rows=0)
     problem = RegressionProblem.settle(rows, penalty.right_kernel, penalty.given_kernel, 0.01, penalty.features)
-    whole = problem.regression()
+    whole = FeatureRegression.of(problem)
     for make, parts_of in (
         (lambda: MomentSums(whole.right, whole.given), lambda sums: (sums[0].values, sums[1])),
         (lambda: _SmoothedVectors(whole), lambda sums: sums.totals),

@@ -151,6 +151,11 @@ def finite(value: Any, name: str) -> float:
     return number
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value out of JSON is a number that one can calculate with: no flag, not infinite, not of 400 digits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
 def _is_no_number(value: Any) -> bool:
     # Both are whole numbers by their type alone; a length of time is told by its name, so that numpy need not load.
     return isinstance(value, bool) or type(value).__name__ == "timedelta64"

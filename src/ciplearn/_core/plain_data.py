@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -46,11 +45,6 @@ def as_data(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     return fields_as_data(value) if is_dataclass(value) else str(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value out of JSON is a number that one can calculate with: no flag, not infinite, not of 400 digits."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def fields_as_data(result: Any, *left_out: str, **more: Any) -> dict[str, Any]:

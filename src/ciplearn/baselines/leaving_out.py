@@ -27,7 +27,7 @@ from ciplearn._core.rows import as_seed
 from ciplearn._core.wording import as_set
 from ciplearn.baselines.base import Baseline, NodeColumns, asked_once
 from ciplearn.baselines.fitted_models import ColumnRegression, EstimatorRegression
-from ciplearn.estimators.penalty_terms import checked_models, imagine
+from ciplearn.estimators.imagined import checked_models, imagine
 
 Array = np.ndarray[Any, Any]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,7 @@ from ciplearn._core.errors import GraphError
 from ciplearn.causal.dag import Dag
 from ciplearn.causal.formats import dot_and_gml, json_format
 from ciplearn.causal.formats import text as edge_text
-from ciplearn.causal.formats.json_format import GraphParts
+from ciplearn.causal.formats.json_format import ROLES, GraphParts
 from ciplearn.causal.names import Edge, Names, as_names, checked_edges, checked_point, in_order, nearest
 
 if TYPE_CHECKING:
@@ -234,10 +235,21 @@ class DrawnGraph:
     to_edges = edge_text.write_edge_text
     to_tiers = edge_text.write_tiers
     to_dagitty = edge_text.write_dagitty
-    to_json = json_format.write_json
     to_dot = dot_and_gml.write_dot
     to_gml = dot_and_gml.write_gml
     to_networkx = dot_and_gml.write_networkx
+
+    def to_json(self) -> str:
+        """Write the graph as JSON text; empty fields other than nodes and directed are left out."""
+        content = {each.name: getattr(self, each.name) for each in fields(DrawnGraph)}
+        content["latent"] = in_order(self.latent)
+        kept = {key: value for key, value in content.items() if value or key in ("nodes", "directed")}
+        return json.dumps(kept, ensure_ascii=False, indent=2) + "\n"
+
+    def marks(self, node: str) -> tuple[list[str], str]:
+        """Return the roles of a node, latent first, and its position as text."""
+        roles = [role for role, names in {"latent": "latent", **ROLES}.items() if node in getattr(self, names)]
+        return roles, ",".join(map(repr, self.positions.get(node, ())))
 
     def __repr__(self) -> str:
         text = self.to_edges()

@@ -25,8 +25,22 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uf
 _DIGITS = re.compile(r"([0-9]+)")
 _ENTRY = re.compile(r"(.+)\[\d+\]")
 
+# A keyword at the beginning of a text would make it one of another notation.
+_KEYWORD = r"(?:strict|graph|digraph|subgraph|node|edge|dag|pdag|mag|pag|creator|version|comment)\Z"
+_BARE = re.compile(rf"(?!{_KEYWORD})[a-z_][a-z0-9_.]*\Z", re.IGNORECASE)
+
 _MOST_SENTENCES = 40  # for readers who see no picture
 _BEGINNING = 3  # so many letters at least are the beginning of a name
+
+
+def quoted(name: str) -> str:
+    """Write a name so that it is read back as one word: bare where every reader agrees, else in quotes."""
+    return name if _BARE.match(name) else in_quotes(name)
+
+
+def in_quotes(name: str) -> str:
+    """Write a name in quotes."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:

@@ -1,157 +1,57 @@
-"""``ciplearn audit`` and ``imagine``: what a model would have said, had the protected columns been different."""
+"""``ciplearn audit`` and ``imagine``: what a model would have said, had the protected columns been different.
+
+Reads from top to bottom: the call, the report and what stands in it, what would pass, what to type next.
+"""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
+import torch
 
+from ciplearn import evaluation
 from ciplearn._core.arguments import one_of
-from ciplearn._core.columns import CLASSIFICATION, holds_numbers, text_as_numbers
-from ciplearn._core.errors import InputError
+from ciplearn._core.columns import CLASSIFICATION
+from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import whole_file
-from ciplearn._core.workers import give_back_what_is_freed
-from ciplearn.causal import CausalGraph
-from ciplearn.cli import options
-from ciplearn.cli.audited import Audited, Effort
-from ciplearn.cli.commands import Audit, Imagine, Subject
-from ciplearn.cli.model_folder import GRAPH, OPTIONS, AnyTable, ModelFolder, lacks_its_model
-from ciplearn.cli.options import join_names, split_names
-from ciplearn.cli.output import keep_inputs, printable, say, say_command, say_json
-from ciplearn.cli.predict import ANSWER, PROBABILITY, written_table
+from ciplearn._core.rows import as_generator
+from ciplearn.cli.audited import AuditCall, Audited
+from ciplearn.cli.commands import Audit, Imagine
+from ciplearn.cli.imagined import ID, RowsNoted
+from ciplearn.cli.model_folder import GRAPH, OPTIONS, ModelFolder
+from ciplearn.cli.options import Effort, join_names, split_names
+from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json
+from ciplearn.cli.predict import written_table
+from ciplearn.doubt import how_wrong
+from ciplearn.estimators.base import is_unconstrained
 from ciplearn.evaluation.any_model import Foreign
-from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits
-from ciplearn.repairing import Repaired
+from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits, too_few_rows
+from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
+from ciplearn.evaluation.scores import FREE, MODEL
+from ciplearn.learning import Frontier
+from ciplearn.learning.frontier import Point
+from ciplearn.repairing import Repaired, repair
+from ciplearn.repairing.measured import BLIND
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
 from ciplearn.report.sections import BiasAudit
-from ciplearn.sources.table_file import TableFile
+from ciplearn.routes import ROUTES
+from ciplearn.routes.beside import Unconstrained
+from ciplearn.scm import StructuralCausalModel, fit_scm
+from ciplearn.scm.scm_file import read_scm
 
 # Options that say where to read, where to write and what to show.
 _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "preset")
 
-# Options that a folder answers.
-_ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "categories", "task")
+# What an audit computes more or less of.
+_COMPUTED = ("n_points", "n_interventions", "n_draws", "scm_rows", "doubt")
 
-_SHOWN = 6  # rows that are shown where nobody has named some, and predictions cannot tell which are affected most
-ID = "id"  # the column by which a row is known again when predictions come back
-_MOST_ROWS = 5_000_000  # more rows than people want in a file
-_DIGITS = 9  # digits by which a row is known again, on this machine or another
-
-
-@dataclass(frozen=True, eq=False)
-class AuditCall:
-    """What was typed, read: the table, the folder if there is one, and another graph than its own."""
-
-    asked: Subject
-    table: Path
-    folder: ModelFolder | None
-    graph: CausalGraph | None
-    effort: Effort
-
-    @classmethod
-    def of(cls, asked: Subject) -> AuditCall:
-        """Read the folder and the graph, and refuse options that contradict each other."""
-        more: dict[str, Any] = {}
-        if isinstance(asked, Audit):
-            # Predictions that were written down cannot be asked about rows of other graphs.
-            more["doubt"] = asked.doubt if asked.predictions is None else 0
-        points = {"n_points": asked.points, "n_interventions": asked.interventions, "n_draws": asked.draws}
-        effort = Effort.of(asked.preset, **points, scm_rows=asked.scm_rows, **more)
-        places = [Path(each) for each in (asked.model, asked.table) if each is not None]
-        named = [name for name in ("predictor", "onnx", "predictions") if getattr(asked, name, None) is not None]
-        if len(named) > 1:
-            raise InputError(f"Both {' and '.join(f'--{name}' for name in named)} were given; audit one at a time.")
-        graph = None if asked.graph is None else options.read_graph(asked.graph)
-        if not places or (len(places) == 1 and (graph is None or (not named and isinstance(asked, Audit)))):
-            raise InputError(
-                f"An audit needs MODEL_DIR and TABLE, got {' '.join(map(str, places)) or 'none'}; without MODEL_DIR "
-                "pass --graph, the roles, and one of --predictor, --onnx and --predictions."
-            )
-        folder = None
-        if len(places) == 2:
-            repaired = None
-            if isinstance(asked, Audit) and asked.predictor is not None and lacks_its_model(places[0]):
-                # A repaired model whose own is not in the folder is audited with the one that is named.
-                repaired, asked = asked.foreign(None, ()), replace(asked, predictor=None)
-            folder = ModelFolder.read(places[0], foreign=repaired)
-            strength = getattr(asked, "strength", None)
-            folder = folder if strength is None else folder.at(strength)
-            typed = [role for role in _ROLES if getattr(asked, role) is not None and (role != "inputs" or not named)]
-            if typed:
-                raise InputError(f"{places[0]} has its roles already, got --{typed[0]} too; leave one of them out.")
-        return cls(asked, places[-1], folder, graph, effort)
-
-    @contextmanager
-    def opened(self) -> Iterator[AnyTable]:
-        """Yield the table as it is described, or as training has read it."""
-        with self.asked.source(self.table).kept_from_pipe() as kept:
-            yield kept if self.folder is None else self.folder.as_in_training(kept)
-
-    def foreign(self) -> Foreign | None:
-        """Return the model that was named, or what it has said."""
-        if not isinstance(self.asked, Audit):
-            return None
-        if self.asked.predictions is not None:
-            return from_predictions(Path(self.asked.predictions), self.inputs)
-        return self.asked.foreign(self.inputs, self.known_columns)
-
-    def subject(self, source: AnyTable, foreign: Foreign | None) -> Audited:
-        """Bring together the model, its roles and the rows that judge it."""
-        give_back_what_is_freed()
-        positive = getattr(self.asked, "positive", None)
-        if self.folder is not None:
-            return Audited.of_folder(self.folder, source, self.graph, foreign, positive)
-        if self.graph is None or foreign is None:
-            raise InputError("Without MODEL_DIR an audit needs --graph and a model; pass both.")
-        return Audited.of_table(source, self.asked.request(self.graph, seed=self.asked.seed), foreign, positive)
-
-    def report(self, subject: Audited, **more: Any) -> Report:
-        """Measure the model under the causal model that was named, or under an estimated one."""
-        asked = self.asked
-        return subject.report(self.effort, asked.seed, asked.scm, run_code=asked.run_code, **more)
-
-    @property
-    def places(self) -> list[Path]:
-        """The folder, if any, and the table."""
-        return [self.table] if self.folder is None else [self.folder.path, self.table]
-
-    @property
-    def files(self) -> list[Path | None]:
-        """All that is read."""
-        graph = None if self.asked.graph is None else options.graph_file(self.asked.graph)
-        return [*self.places, graph, self.asked.scm, self.asked.config]
-
-    @property
-    def inputs(self) -> tuple[str, ...] | None:
-        """The columns that were named as inputs, in their order."""
-        return split_names(self.asked.inputs, self.known_columns)
-
-    @property
-    def known_columns(self) -> tuple[str, ...]:
-        """The columns that a model may read."""
-        if self.graph is not None:
-            return self.graph.observed
-        return () if self.folder is None else tuple(self.folder.kinds)
-
-    @property
-    def individuals(self) -> list[int] | None:
-        """The rows to show, where some were named."""
-        text = self.asked.individuals
-        try:
-            return None if text is None else [int(part) for part in text.split(",") if part.strip()]
-        except ValueError as error:
-            raise InputError(f"--individuals must be numbers of rows, got {text!r}; pass for example 12,40.") from error
-
-    def fixed_individuals(self, subject: Audited) -> list[Any]:
-        """The rows to show where they cannot depend on predictions: those asked for, or the first."""
-        return self.individuals or subject.rows.index[:_SHOWN].tolist()
+_REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
 
 
 def audit(asked: Audit) -> int:
@@ -183,9 +83,10 @@ def audited(asked: Audit) -> Report:
         subject = call.subject(source, call.foreign())
         if most is not None and most > 1 and subject.task == CLASSIFICATION:
             raise InputError(f"--max-effect is of a probability here, and cannot be {most:g}; pass 0.05 for 5 points.")
-        draft = call.report(subject, groups=split_names(asked.groups), limits=Limits(most, asked.max_vcf))
+        named: dict[str, Any] = {"groups": split_names(asked.groups), "limits": Limits(most, asked.max_vcf)}
+        draft = report_on(subject, call.effort, asked.seed, asked.scm, run_code=asked.run_code, **named)
         steps = _next_steps(subject, call)
-        remedy, steps = _remedy(subject, call, draft, steps) if call.effort.doubt else ("", steps)
+        remedy, steps = _remedy(subject, call, draft, steps)
         report = replace(
             draft,
             # The rows that are affected most are known only when all were asked about.
@@ -206,7 +107,7 @@ def imagine(asked: Imagine) -> None:
     noted = RowsNoted()
     with call.opened() as source, written_table(asked.out) as written:
         subject = call.subject(source, Foreign("The model", noted, inputs=call.inputs))
-        draft = call.report(subject, compare=False)
+        draft = report_on(subject, call.effort, asked.seed, asked.scm, run_code=asked.run_code, compare=False)
         # Whatever the report asks about, so that nothing is missing when it is written.
         replace(draft, individuals=individuals or call.fixed_individuals(subject)).to_dict()
         rows = noted.rows()
@@ -218,6 +119,201 @@ def imagine(asked: Imagine) -> None:
     say(f"Next: predict them, keep {ID}, and pass the file to ciplearn audit --predictions with the same options.")
 
 
+def report_on(
+    subject: Audited,
+    effort: Effort,
+    seed: int,
+    scm_file: Path | None = None,
+    *,
+    run_code: bool = False,
+    groups: Sequence[str] | None = None,
+    compare: bool = True,
+    limits: Limits | None = None,
+) -> Report:
+    """Measure the model under a causal model that is given or estimated, and others beside it."""
+    torch.set_num_threads(1)
+    beside, how = _beside(subject) if compare else ({}, {})
+    comparison = None if subject.folder is None else subject.folder.comparison
+    with progress("causal model", "step", total=3) as bar:
+        # Rows that trained a model say too little about how it does on others.
+        judging = sample_with_every_label(subject.rows, effort.scm_rows, as_generator(seed))
+        if scm_file is None:
+            scm: StructuralCausalModel = fit_scm(subject.verdict.graph, judging, None, seed)
+        else:
+            scm = read_scm(scm_file, subject.verdict.graph, run_code=run_code)
+        bar.update()
+        bar.set_description_str("counterfactuals")
+        # Where nobody has named an effect, the limit that the fit has kept to; how far causal models of such rows
+        # disagree, as the fit has found: unknown of a model from elsewhere.
+        of_fit, floor = (None, None) if comparison is None else (comparison.limit, comparison.floor)
+        limits = replace(limits or Limits(), of_fit=of_fit)
+        found = _measured(subject, subject.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
+        bar.update()
+        bar.set_description_str("how wrong it may be")
+        doubts = _doubts(subject, found, effort, seed) if compare and effort.doubt else {}
+        bar.update()
+    for finding in found.vcf.doubts:
+        note(finding.sentence)
+    about = f"{subject.about[0].lower()}{subject.about[1:]}" if subject.about.startswith("All") else subject.about
+    how |= {"groups": groups, "unknown": subject.unknown, "about_rows": f"Audited on: {about}"}
+    return Report.of(found, doubts=doubts, **how, **_frontier(subject, found))
+
+
+def _measured(
+    subject: Audited, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any
+) -> evaluation.Audit:
+    more |= {name: getattr(size, name) for name in ("n_points", "n_interventions", "n_draws")}
+    # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
+    return evaluation.audit(
+        model, scm, subject.rows, verdict=subject.verdict, inputs=subject.inputs, random_state=seed, **more
+    )
+
+
+def _beside(subject: Audited) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the model is measured beside, and how it was trained."""
+    folder = subject.folder
+    if folder is None:
+        return {}, {"rule": f"{subject.model.name} was trained elsewhere; nothing is known of how."}
+    trials = folder.trials
+    # Of a repaired model, as it was.
+    before = folder.model.at(0.0) if isinstance(folder.model, Repaired) else None
+    free = None if is_unconstrained(folder.model) else subject.reordered(trials.get(0.0) or before)
+    compared = {} if free is None else {FREE: free}
+    if not subject.is_ours:
+        rule = f"{subject.model.name} was trained elsewhere; {folder.path.name} was trained here."
+        return {folder.path.name: subject.reordered(folder.model)} | compared, {"rule": rule}
+    if folder.comparison is None:
+        # Routes were judged by fit; trainings at other gammas are measured here.
+        others = {gamma: model for gamma, model in trials.items() if gamma not in (0.0, folder.training["gamma"])}
+        compared |= {_at(gamma): subject.reordered(model) for gamma, model in others.items()}
+    return compared, {
+        "comparison": folder.comparison,
+        "chosen": folder.training["gamma"] if folder.comparison is None else None,
+        "rule": _how_trained(folder),
+        "penalty": _penalty_name(folder.model),
+    }
+
+
+def _doubts(subject: Audited, found: evaluation.Audit, effort: Effort, seed: int) -> dict[str, Any]:
+    """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
+    return how_wrong(
+        subject.model,
+        found.verdict,
+        sample_with_every_label(subject.every, effort.scm_rows, as_generator(seed)),
+        found.scm,
+        vcf=found.vcf.value,
+        context=found.vcf.context,
+        inputs=found.inputs,
+        method=None if found.method == "call" else found.method,
+        limit=effort.doubt,
+        # Ratios are read off, on the same rows for every graph.
+        n_points=min(effort.n_points, 120),
+        n_interventions=min(effort.n_interventions, 24),
+        random_state=seed,
+    )
+
+
+def _frontier(subject: Audited, found: evaluation.Audit) -> dict[str, Any]:
+    """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
+    measured = {name: measures(one.vcf.value, one.scores) for name, one in found.beside.items()}
+    if subject.folder is None or subject.folder.comparison is not None:
+        return {}
+    ours = measures(found.vcf.value, found.scores)
+    if not subject.is_ours:
+        return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: ours, **measured}.items()}}
+    training, points = subject.folder.training, []
+    for trial in training["trials"]:
+        gamma = trial["gamma"]
+        name = FREE if gamma == 0 and FREE in measured else _at(gamma)
+        figures = ours if gamma == training["gamma"] else measured[name]
+        # The penalty is that of the rows that judged in training.
+        kept = {key: value for key, value in trial["measures"].items() if key == "penalty"}
+        points.append(Point(gamma, 0, figures | kept))
+    return {"frontier": Frontier(tuple(points))} if points else {}
+
+
+def _at(gamma: float) -> str:
+    return f"gamma = {gamma:g}"
+
+
+def measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return what candidates are told apart by, as a training measures them."""
+    loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
+    return {"loss": scores[loss], "score": scores[score], "vcf": vcf}
+
+
+def _how_trained(folder: ModelFolder) -> str:
+    training, model = folder.training, folder.model
+    gamma, strength = training["gamma"], getattr(model, "strength", None)
+    how = ROUTES.get(model.route_, Unconstrained).how.format(
+        gamma="none" if gamma is None else f"{gamma:.3g}",
+        penalty=_penalty_name(model),
+        strength="full" if strength == math.inf else f"{strength or 0:.3g}",
+    )
+    if getattr(model, "rests_on", None) == BLIND:
+        how += " What labels and counts that follow the protected columns tell of a single row was given up."
+    if "comparison" in training:
+        return f"{how} {training['remark']}"
+    if training["tolerance"] is None:
+        return f"{how} Gamma was fixed by hand."
+    return (
+        f"{how} It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor "
+        f"without a penalty explains, measured by its {training['measure']} on rows that training does not see. "
+        f"{training['remark']}".strip()
+    )
+
+
+def _penalty_name(model: Any) -> str:
+    if getattr(model, "penalty", None) is not None:
+        return type(model.penalty).__name__
+    return "ResidualHSCIC" if getattr(model, "independence_", None) and model.independence_.given else "HSIC"
+
+
+def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """What was tried where a model of ours fails, itself repaired in full, and what to type next."""
+    if report.conclusion.state != FAILS:
+        return "", steps
+    if few := too_few_rows(report.audit):
+        del steps[FAILS]
+        return few, steps
+    strict = strict_end(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
+    if strict is None or asked.folder is None:
+        return "", steps
+    end = strict.conclusion.state
+    if end != PASSES:
+        how = {FAILS: "still fails", USELESS: "is useless"}.get(end, "cannot be told from these rows to pass")
+        del steps[FAILS]
+        advice = "Ask for a larger limit, let it read other columns, or collect more rows."
+        return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
+    name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
+    graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
+    steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
+    if isinstance(asked.folder.model, Repaired):
+        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
+    return "Repaired in full, this model passes on the same rows.", steps
+
+
+def strict_end(subject: Audited, found: evaluation.Audit, seed: int) -> evaluation.Audit | None:
+    """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
+    if subject.folder is None or not subject.is_ours:
+        return None
+    model, roles = subject.folder.model, subject.verdict
+    try:
+        if isinstance(model, Repaired):
+            strict = model.strict()
+        else:
+            # Of a large table, rows that judge need not be among those that were drawn from all.
+            others = subject.every[~subject.every.index.isin(subject.rows.index)]
+            seen = sample_with_every_label(others, _REPAIRED_ROWS, as_generator(seed))
+            named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
+            named |= {"inputs": subject.folder.shown, "random_state": seed}
+            strict = repair(model, seen, graph=roles.graph, **named)
+        limits, floor = found.limits, found.floor
+        return _measured(subject, subject.reordered(strict), found.scm, found.vcf, seed, limits=limits, floor=floor)
+    except CiplearnError:
+        return None
+
+
 def _settings(call: AuditCall, out: Path) -> dict[str, dict[str, Any]]:
     """What repeats the audit, and the training before it, as option files; a flag that is off is none, zero is one."""
     folder, words = call.folder, [printable(Path(path.name)) for path in call.places]
@@ -226,7 +322,7 @@ def _settings(call: AuditCall, out: Path) -> dict[str, dict[str, Any]]:
         for name, value in vars(call.asked).items()
         if name not in _NOT_REPEATED and value is not None and value is not False
     }
-    effort = {name.removeprefix("n_"): value for name, value in vars(call.effort).items()}
+    effort = {name.removeprefix("n_"): getattr(call.effort, name) for name in _COMPUTED}
     again = f"ciplearn audit {' '.join(words)} --config audit.yaml --out {printable(Path(out.name))}"
     if folder is None:
         return {again: given | effort}
@@ -265,104 +361,3 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }
-
-
-def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """What was tried where a model of ours fails, itself repaired in full, and what to type next."""
-    strict = subject.strict_end(report.audit, asked.asked.seed) if report.conclusion.state == FAILS else None
-    if strict is None or asked.folder is None:
-        return "", steps
-    end = strict.conclusion.state
-    if end != PASSES:
-        how = {FAILS: "still fails", USELESS: "is useless"}.get(end, "cannot be told from these rows to pass")
-        del steps[FAILS]
-        advice = "Ask for a larger limit, let it read other columns, or collect more rows."
-        return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
-    name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
-    graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
-    steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
-    if isinstance(asked.folder.model, Repaired):
-        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    return "Repaired in full, this model passes on the same rows.", steps
-
-
-class RowsNoted:
-    """Stands in for a model: notes which rows it is asked about, and answers with numbers that mean nothing."""
-
-    def __init__(self) -> None:
-        self._known: set[str] = set()
-        self._tables: list[pd.DataFrame] = []
-
-    def __call__(self, frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """Answer by what a row is, so that different rows have different answers."""
-        if ID in frame.columns:
-            raise InputError(f"A column is named {ID!r}, as the file names its rows; rename it in table and graph.")
-        codes = _codes(frame)
-        fresh = frame.assign(**{ID: [f"{code:016x}" for code in codes]}).drop_duplicates(ID)
-        fresh = fresh[~fresh[ID].isin(self._known)]
-        self._known.update(fresh[ID])
-        if len(self._known) > _MOST_ROWS:
-            raise InputError(f"The audit asks about over {_MOST_ROWS} rows; pass fewer --points or --interventions.")
-        self._tables.append(fresh[[ID, *frame.columns]])
-        return 0.05 + 0.9 * codes / 2.0**64
-
-    def rows(self) -> pd.DataFrame:
-        """Return them, each once."""
-        return pd.concat(self._tables, ignore_index=True)
-
-
-def from_predictions(path: Path, inputs: Sequence[str] | None) -> Foreign:
-    """Read what a model has said about rows, to be looked up by what is in a row."""
-    with TableFile(path).opened(labels=[ID]) as opened:
-        probabilities = [name for name in opened.names if name.startswith(PROBABILITY) and name.endswith("]")]
-        wanted = probabilities or [ANSWER]
-        absent = [name for name in (ID, *wanted) if name not in opened.names]
-        if absent:
-            raise InputError(
-                f"{path} lacks the column {absent[0]!r}; it needs {ID} as ciplearn imagine has written it, and "
-                f"{ANSWER} or {PROBABILITY}LABEL]."
-            )
-        table = opened.read([ID, *wanted])
-    columns = {}
-    for name in wanted:
-        column = text_as_numbers(table[name])
-        if column is None or column.isna().any():
-            words = [repr(cell) for cell in table[name] if text_as_numbers(pd.Series([cell])) is None]
-            raise InputError(
-                f"Column {name!r} of {path} holds {(words or ['an empty cell'])[0]}; every row needs a number."
-            )
-        columns[name] = column.to_numpy()
-    answers = pd.DataFrame(columns, index=table[ID].astype(str))
-    answers = answers[~answers.reset_index().duplicated().to_numpy()]
-    if answers.index.has_duplicates:
-        twice = answers.index[answers.index.duplicated()][0]
-        raise InputError(f"{path} has several predictions for the row {twice}; keep one.")
-    classes = [name[len(PROBABILITY) : -1] for name in probabilities] or None
-
-    def ask(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-        rows = answers.reindex([f"{code:016x}" for code in _codes(frame)])
-        missing = int(rows.isna().any(axis=1).sum())
-        if missing:
-            raise InputError(
-                f"{path} lacks {missing} of {len(frame)} rows that are asked about; pass the options that ciplearn "
-                "imagine was called with, or imagine the rows anew."
-            )
-        return rows.to_numpy()
-
-    return Foreign(str(path), ask, classes, None if inputs is None else tuple(inputs))
-
-
-def _codes(frame: pd.DataFrame) -> np.ndarray[Any, Any]:  # (n,)
-    """A number per row by which it is known: the hash of its cells in the order of their names."""
-    cells = {}
-    for name in sorted(frame.columns):
-        column = frame[name]
-        if holds_numbers(column):
-            values = column.to_numpy(dtype=np.float64)
-            size = np.where(values == 0, 1.0, np.abs(values))
-            scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
-            # Adding zero makes one of the two zeros.
-            cells[name] = pd.Series(np.round(values * scale) / scale + 0.0)
-        else:
-            cells[name] = pd.Series(column.astype(str).to_numpy(dtype=object))
-    return pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()

@@ -1,68 +1,137 @@
-"""What is audited: the model of a folder or any other, with its graph and roles, the rows that judge it, the report."""
+"""What is audited: the call read, the model of a folder or any other, its graph and roles, the rows that judge it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
-from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.errors import CiplearnError, InputError
-from ciplearn._core.rows import as_generator
-from ciplearn._core.workers import OneProcess
+from ciplearn._core.errors import InputError
+from ciplearn._core.workers import OneProcess, give_back_what_is_freed
 from ciplearn.causal import CausalGraph, Verdict
-from ciplearn.cli.model_folder import AnyTable, ModelFolder, columns_of, gaps_of, require_rows
-from ciplearn.cli.output import note, progress
+from ciplearn.cli import options
+from ciplearn.cli.commands import Audit, Subject
+from ciplearn.cli.imagined import from_predictions
+from ciplearn.cli.model_folder import AnyTable, ModelFolder, columns_of, gaps_of, lacks_its_model, require_rows
+from ciplearn.cli.options import Effort, split_names
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
-from ciplearn.doubt import how_wrong
-from ciplearn.estimators.base import is_unconstrained
-from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
-from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
-from ciplearn.evaluation.scores import FREE, MODEL
-from ciplearn.learning import Frontier
-from ciplearn.learning.frontier import Point
-from ciplearn.repairing import Repaired, repair
-from ciplearn.repairing.measured import BLIND
-from ciplearn.report import Report
-from ciplearn.routes import ROUTES
-from ciplearn.routes.beside import Unconstrained
-from ciplearn.scm import StructuralCausalModel, fit_scm
-from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
 
-_REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
+# Options that a folder answers.
+_ROLES = ("outcome", "protected", "context", "inputs", "adjustment", "categories", "task")
+
+_SHOWN = 6  # rows that are shown where nobody has named some, and predictions cannot tell which are affected most
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How much to compute: points, interventions per point, draws, rows for the causal model, graphs to doubt."""
+@dataclass(frozen=True, eq=False)
+class AuditCall:
+    """What was typed, read: the table, the folder if there is one, and another graph than its own."""
 
-    n_points: int
-    n_interventions: int
-    n_draws: int
-    scm_rows: int
-    doubt: int
+    asked: Subject
+    table: Path
+    folder: ModelFolder | None
+    graph: CausalGraph | None
+    effort: Effort
 
     @classmethod
-    def of(cls, preset: str, **asked: Any) -> Effort:
-        """Take a preset, and what was asked for beside it."""
-        one_of(preset, "--preset", _PRESETS)
-        return replace(_PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
+    def of(cls, asked: Subject) -> AuditCall:
+        """Read the folder and the graph, and refuse options that contradict each other."""
+        more: dict[str, Any] = {}
+        if isinstance(asked, Audit):
+            # Predictions that were written down cannot be asked about rows of other graphs.
+            more["doubt"] = asked.doubt if asked.predictions is None else 0
+        points = {"n_points": asked.points, "n_interventions": asked.interventions, "n_draws": asked.draws}
+        effort = Effort.of(asked.preset, **points, scm_rows=asked.scm_rows, **more)
+        places = [Path(each) for each in (asked.model, asked.table) if each is not None]
+        named = [name for name in ("predictor", "onnx", "predictions") if getattr(asked, name, None) is not None]
+        if len(named) > 1:
+            raise InputError(f"Both {' and '.join(f'--{name}' for name in named)} were given; audit one at a time.")
+        graph = None if asked.graph is None else options.read_graph(asked.graph)
+        if not places or (len(places) == 1 and (graph is None or (not named and isinstance(asked, Audit)))):
+            raise InputError(
+                f"An audit needs MODEL_DIR and TABLE, got {' '.join(map(str, places)) or 'none'}; without MODEL_DIR "
+                "pass --graph, the roles, and one of --predictor, --onnx and --predictions."
+            )
+        folder = None
+        if len(places) == 2:
+            repaired = None
+            if isinstance(asked, Audit) and asked.predictor is not None and lacks_its_model(places[0]):
+                # A repaired model whose own is not in the folder is audited with the one that is named.
+                repaired, asked = asked.foreign(None, ()), replace(asked, predictor=None)
+            folder = ModelFolder.read(places[0], foreign=repaired)
+            strength = getattr(asked, "strength", None)
+            folder = folder if strength is None else folder.at(strength)
+            typed = [role for role in _ROLES if getattr(asked, role) is not None and (role != "inputs" or not named)]
+            if typed:
+                raise InputError(f"{places[0]} has its roles already, got --{typed[0]} too; leave one of them out.")
+        return cls(asked, places[-1], folder, graph, effort)
 
+    @contextmanager
+    def opened(self) -> Iterator[AnyTable]:
+        """Yield the table as it is described, or as training has read it."""
+        with self.asked.source(self.table).kept_from_pipe() as kept:
+            yield kept if self.folder is None else self.folder.as_in_training(kept)
 
-_PRESETS = {
-    "quick": Effort(200, 50, 10, 3000, 0),
-    "standard": Effort(500, 100, 10, 5000, 20),
-    "thorough": Effort(1000, 500, 100, 50_000, 200),
-}
+    def foreign(self) -> Foreign | None:
+        """Return the model that was named, or what it has said."""
+        if not isinstance(self.asked, Audit):
+            return None
+        if self.asked.predictions is not None:
+            return from_predictions(Path(self.asked.predictions), self.inputs)
+        return self.asked.foreign(self.inputs, self.known_columns)
+
+    def subject(self, source: AnyTable, foreign: Foreign | None) -> Audited:
+        """Bring together the model, its roles and the rows that judge it."""
+        give_back_what_is_freed()
+        positive = getattr(self.asked, "positive", None)
+        if self.folder is not None:
+            return Audited.of_folder(self.folder, source, self.graph, foreign, positive)
+        if self.graph is None or foreign is None:
+            raise InputError("Without MODEL_DIR an audit needs --graph and a model; pass both.")
+        return Audited.of_table(source, self.asked.request(self.graph, seed=self.asked.seed), foreign, positive)
+
+    @property
+    def places(self) -> list[Path]:
+        """The folder, if any, and the table."""
+        return [self.table] if self.folder is None else [self.folder.path, self.table]
+
+    @property
+    def files(self) -> list[Path | None]:
+        """All that is read."""
+        graph = None if self.asked.graph is None else options.graph_file(self.asked.graph)
+        return [*self.places, graph, self.asked.scm, self.asked.config]
+
+    @property
+    def inputs(self) -> tuple[str, ...] | None:
+        """The columns that were named as inputs, in their order."""
+        return split_names(self.asked.inputs, self.known_columns)
+
+    @property
+    def known_columns(self) -> tuple[str, ...]:
+        """The columns that a model may read."""
+        if self.graph is not None:
+            return self.graph.observed
+        return () if self.folder is None else tuple(self.folder.kinds)
+
+    @property
+    def individuals(self) -> list[int] | None:
+        """The rows to show, where some were named."""
+        text = self.asked.individuals
+        try:
+            return None if text is None else [int(part) for part in text.split(",") if part.strip()]
+        except ValueError as error:
+            raise InputError(f"--individuals must be numbers of rows, got {text!r}; pass for example 12,40.") from error
+
+    def fixed_individuals(self, subject: Audited) -> list[Any]:
+        """The rows to show where they cannot depend on predictions: those asked for, or the first."""
+        return self.individuals or subject.rows.index[:_SHOWN].tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,139 +217,6 @@ class Audited:
         classes = getattr(model, "classes_", None)
         return self.asked(Foreign(type(model).__name__, ask, classes, columns_of(model), is_ours=True))
 
-    def report(
-        self,
-        effort: Effort,
-        seed: int,
-        scm_file: Path | None = None,
-        *,
-        run_code: bool = False,
-        groups: Sequence[str] | None = None,
-        compare: bool = True,
-        limits: Limits | None = None,
-    ) -> Report:
-        """Measure the model under a causal model that is given or estimated, and others beside it."""
-        torch.set_num_threads(1)
-        beside, how = self._beside() if compare else ({}, {})
-        comparison = None if self.folder is None else self.folder.comparison
-        with progress("causal model", "step", total=3) as bar:
-            # Rows that trained a model say too little about how it does on others.
-            judging = sample_with_every_label(self.rows, effort.scm_rows, as_generator(seed))
-            if scm_file is None:
-                scm: StructuralCausalModel = fit_scm(self.verdict.graph, judging, None, seed)
-            else:
-                scm = read_scm(scm_file, self.verdict.graph, run_code=run_code)
-            bar.update()
-            bar.set_description_str("counterfactuals")
-            # Where nobody has named an effect, the limit that the fit has kept to; how far causal models of such rows
-            # disagree, as the fit has found: unknown of a model from elsewhere.
-            of_fit, floor = (None, None) if comparison is None else (comparison.limit, comparison.floor)
-            limits = replace(limits or Limits(), of_fit=of_fit)
-            audited = self._audited(self.model, scm, effort, seed, beside=beside, limits=limits, floor=floor)
-            bar.update()
-            bar.set_description_str("how wrong it may be")
-            doubts = self._doubts(audited, effort, seed) if compare and effort.doubt else {}
-            bar.update()
-        for finding in audited.vcf.doubts:
-            note(finding.sentence)
-        about = f"{self.about[0].lower()}{self.about[1:]}" if self.about.startswith("All") else self.about
-        how |= {"groups": groups, "unknown": self.unknown, "about_rows": f"Audited on: {about}"}
-        return Report.of(audited, doubts=doubts, **how, **self._frontier(audited))
-
-    def _audited(self, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any) -> Audit:
-        more |= {name: getattr(size, name) for name in ("n_points", "n_interventions", "n_draws")}
-        # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
-        return audit(model, scm, self.rows, verdict=self.verdict, inputs=self.inputs, random_state=seed, **more)
-
-    def strict_end(self, audited: Audit, seed: int) -> Audit | None:
-        """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
-        if self.folder is None or not self.is_ours:
-            return None
-        model, roles = self.folder.model, self.verdict
-        try:
-            if isinstance(model, Repaired):
-                strict = model.strict()
-            else:
-                # Of a large table, rows that judge need not be among those that were drawn from all.
-                others = self.every[~self.every.index.isin(self.rows.index)]
-                seen = sample_with_every_label(others, _REPAIRED_ROWS, as_generator(seed))
-                named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
-                named |= {"inputs": self.folder.shown, "random_state": seed}
-                strict = repair(model, seen, graph=roles.graph, **named)
-            limits, floor = audited.limits, audited.floor
-            return self._audited(self.reordered(strict), audited.scm, audited.vcf, seed, limits=limits, floor=floor)
-        except CiplearnError:
-            return None
-
-    def _doubts(self, audited: Audit, effort: Effort, seed: int) -> dict[str, Any]:
-        """Ask how wrong graph and causal model may be, on all rows: a graph has no training rows."""
-        return how_wrong(
-            self.model,
-            audited.verdict,
-            sample_with_every_label(self.every, effort.scm_rows, as_generator(seed)),
-            audited.scm,
-            vcf=audited.vcf.value,
-            context=audited.vcf.context,
-            inputs=audited.inputs,
-            method=None if audited.method == "call" else audited.method,
-            limit=effort.doubt,
-            # Ratios are read off, on the same rows for every graph.
-            n_points=min(effort.n_points, 120),
-            n_interventions=min(effort.n_interventions, 24),
-            random_state=seed,
-        )
-
-    def _beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the model is measured beside, and how it was trained."""
-        folder = self.folder
-        if folder is None:
-            return {}, {"rule": f"{self.model.name} was trained elsewhere; nothing is known of how."}
-        trials = folder.trials
-        # Of a repaired model, as it was.
-        before = folder.model.at(0.0) if isinstance(folder.model, Repaired) else None
-        free = None if is_unconstrained(folder.model) else self.reordered(trials.get(0.0) or before)
-        compared = {} if free is None else {FREE: free}
-        if not self.is_ours:
-            rule = f"{self.model.name} was trained elsewhere; {folder.path.name} was trained here."
-            return {folder.path.name: self.reordered(folder.model)} | compared, {"rule": rule}
-        if folder.comparison is None:
-            # Routes were judged by fit; trainings at other gammas are measured here.
-            others = {gamma: model for gamma, model in trials.items() if gamma not in (0.0, folder.training["gamma"])}
-            compared |= {_at(gamma): self.reordered(model) for gamma, model in others.items()}
-        return compared, {
-            "comparison": folder.comparison,
-            "chosen": folder.training["gamma"] if folder.comparison is None else None,
-            "rule": _how_trained(folder),
-            "penalty": _penalty_name(folder.model),
-        }
-
-    def _frontier(self, audited: Audit) -> dict[str, Any]:
-        """Every model that was measured, as the audit's own was: with the gammas tried, or as baselines."""
-        measured = {name: _measures(one.vcf.value, one.scores) for name, one in audited.beside.items()}
-        if self.folder is None or self.folder.comparison is not None:
-            return {}
-        ours = _measures(audited.vcf.value, audited.scores)
-        if not self.is_ours:
-            return {"baselines": {name: (one["vcf"], one["loss"]) for name, one in {MODEL: ours, **measured}.items()}}
-        training, points = self.folder.training, []
-        for trial in training["trials"]:
-            gamma = trial["gamma"]
-            name = FREE if gamma == 0 and FREE in measured else _at(gamma)
-            figures = ours if gamma == training["gamma"] else measured[name]
-            # The penalty is that of the rows that judged in training.
-            kept = {key: value for key, value in trial["measures"].items() if key == "penalty"}
-            points.append(Point(gamma, 0, figures | kept))
-        return {"frontier": Frontier(tuple(points))} if points else {}
-
-
-def _at(gamma: float) -> str:
-    return f"gamma = {gamma:g}"
-
-
-def _measures(vcf: float, scores: Mapping[str, float]) -> dict[str, float]:
-    loss, score = ("mse", "r2") if "mse" in scores else ("log_loss", "accuracy")
-    return {"loss": scores[loss], "score": scores[score], "vcf": vcf}
-
 
 def _judged_anew(verdict: Verdict, graph: CausalGraph, foreign: Foreign | None) -> Verdict:
     """Ask the criterion on another graph, or about other inputs, with the roles of a training."""
@@ -312,30 +248,3 @@ def _labelled(rows: pd.DataFrame, verdict: Verdict, task: str) -> pd.DataFrame:
     if task != CLASSIFICATION:
         return rows
     return rows.assign(**{verdict.outcome: rows[verdict.outcome].astype("category")})
-
-
-def _how_trained(folder: ModelFolder) -> str:
-    training, model = folder.training, folder.model
-    gamma, strength = training["gamma"], getattr(model, "strength", None)
-    how = ROUTES.get(model.route_, Unconstrained).how.format(
-        gamma="none" if gamma is None else f"{gamma:.3g}",
-        penalty=_penalty_name(model),
-        strength="full" if strength == math.inf else f"{strength or 0:.3g}",
-    )
-    if getattr(model, "rests_on", None) == BLIND:
-        how += " What labels and counts that follow the protected columns tell of a single row was given up."
-    if "comparison" in training:
-        return f"{how} {training['remark']}"
-    if training["tolerance"] is None:
-        return f"{how} Gamma was fixed by hand."
-    return (
-        f"{how} It is the largest gamma tried that loses at most {training['tolerance']:.3g} of what a predictor "
-        f"without a penalty explains, measured by its {training['measure']} on rows that training does not see. "
-        f"{training['remark']}".strip()
-    )
-
-
-def _penalty_name(model: Any) -> str:
-    if getattr(model, "penalty", None) is not None:
-        return type(model.penalty).__name__
-    return "ResidualHSCIC" if getattr(model, "independence_", None) and model.independence_.given else "HSIC"

@@ -19,6 +19,7 @@ from ciplearn.cli import options
 from ciplearn.cli.options import (
     GRAPH_HELP,
     NEEDED,
+    PRESETS,
     argument,
     effort,
     goal,
@@ -30,9 +31,6 @@ from ciplearn.cli.options import (
     share,
 )
 from ciplearn.cli.output import note
-
-# Least epochs and least steps of a training, gammas to try. Steps, because a small table has few of them per epoch.
-_PRESETS = {"quick": (10, 500, 6), "standard": (20, 2000, 9), "thorough": (60, 6000, 12)}
 
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
 _TOLERANCE = "10%"  # what may be lost where nothing was said: a tenth of what an unconstrained predictor explains
@@ -92,7 +90,7 @@ class Plan(options.GoalOptions):
             share("--vcf", self.vcf, 1)
         if gamma is not None and tolerance is not None:
             raise InputError(f"Both --gamma {gamma:g} and --tolerance {tolerance} were given; pass one of them.")
-        one_of(self.preset, "--preset", _PRESETS)
+        one_of(self.preset, "--preset", PRESETS)
         # What is registered is loaded where it is asked for.
         if route != AUTO:
             from ciplearn.routes import ROUTES
@@ -138,7 +136,7 @@ class Plan(options.GoalOptions):
     @property
     def trials(self) -> int:
         """The largest number of gammas to try."""
-        return _PRESETS[self.preset][2]
+        return PRESETS[self.preset].gammas
 
     def network(self, n_rows: int) -> Mapping[str, Any]:
         """Return the settings of a network for so many training rows."""
@@ -165,8 +163,8 @@ class Plan(options.GoalOptions):
 
 def epochs_of(preset: str, rows: int, batch_size: int) -> int:
     """Return the epochs of a preset for so many rows."""
-    epochs, steps, _ = _PRESETS[preset]
-    return max(epochs, math.ceil(steps / math.ceil(rows / batch_size)))
+    effort = PRESETS[preset]
+    return max(effort.epochs, math.ceil(effort.steps / math.ceil(rows / batch_size)))
 
 
 @dataclass(frozen=True)

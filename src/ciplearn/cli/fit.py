@@ -15,7 +15,7 @@ from ciplearn._core.wording import shortened
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
-from ciplearn.cli.options import ROLES, join_names
+from ciplearn.cli.options import ROLES, Effort, join_names
 from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json, say_table
 from ciplearn.cli.training import Trained, estimator, refuse_untrainable, sampled_table, told_apart, train, train_stream
 from ciplearn.cli.training_table import FitRequest, TrainingTable
@@ -172,7 +172,8 @@ def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) ->
 
     A model from elsewhere, which the folder does not hold, is passed.
     """
-    from ciplearn.cli.audited import Audited, Effort
+    from ciplearn.cli.audit import report_on
+    from ciplearn.cli.audited import Audited
     from ciplearn.evaluation import Limits
 
     folder = ModelFolder.read(asked.out, model)
@@ -180,7 +181,7 @@ def _held_out_audit(asked: Fit | Repair, source: AnyTable, model: Any = None) ->
         return None
     try:
         subject = Audited.of_folder(folder, folder.as_in_training(source))
-        return subject.report(Effort.of("standard", doubt=0), asked.seed, limits=Limits(asked.max_effect))
+        return report_on(subject, Effort.of("standard", doubt=0), asked.seed, limits=Limits(asked.max_effect))
     except CiplearnError as refusal:
         note(f"the rows kept for the audit cannot judge the model: {refusal}")
         return None

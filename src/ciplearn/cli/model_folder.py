@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import is_number
 from ciplearn._core.columns import CATEGORY, NUMBER, as_target, in_kinds, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import check_finished, read_listed
-from ciplearn._core.plain_data import is_number
 from ciplearn._core.rows import RowsDrawn, RowsSought, TrainedRows
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note

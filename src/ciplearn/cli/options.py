@@ -10,7 +10,7 @@ import io
 import math
 import sys
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +144,33 @@ _table = of_panel("The table", hidden=True)
 _many_rows = of_panel("Many rows", hidden=True)
 
 GRAPH_HELP = "A graph file, or the graph itself: 'sex -> job -> pay', or in tiers 'sex | job | pay'."
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute: in a training, and in an audit."""
+
+    epochs: int  # at least
+    steps: int  # at least, because a small table has few of them per epoch
+    gammas: int  # to try
+    n_points: int
+    n_interventions: int  # per point
+    n_draws: int
+    scm_rows: int  # that the causal model is estimated from
+    doubt: int  # other graphs to ask about
+
+    @classmethod
+    def of(cls, preset: str, **asked: Any) -> Effort:
+        """Take a preset, and what was asked for beside it."""
+        one_of(preset, "--preset", PRESETS)
+        return replace(PRESETS[preset], **{name: value for name, value in asked.items() if value is not None})
+
+
+PRESETS = {
+    "quick": Effort(10, 500, 6, 200, 50, 10, 3000, 0),
+    "standard": Effort(20, 2000, 9, 500, 100, 10, 5000, 20),
+    "thorough": Effort(60, 6000, 12, 1000, 500, 100, 50_000, 200),
+}
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from ciplearn._core.rows import as_seed
 from ciplearn._core.tensors import torch_seeded
 from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.causal import CausalGraph, Independence, Verdict
+from ciplearn.estimators.imagined import checked_models, imagined_rows
 from ciplearn.estimators.learner import Learner, Network, check_learner
 from ciplearn.estimators.networks import InvariantPath, Perceptron, Ramps, network_of, outputs
-from ciplearn.estimators.penalty_terms import checked_models, imagined_rows
 from ciplearn.estimators.preparation import COUNTERFACTUAL, INDEPENDENCE, NO_ROUTE, prepare
 from ciplearn.estimators.problem import ROLES, Columns, Roles, settle_roles
 from ciplearn.estimators.streaming import blocks_to_predict, fit_stream

@@ -42,10 +42,6 @@ class Training:
         """Whether there is more to train for than the loss."""
         return self.settings.gamma > 0 and self.split.invariance is not None
 
-    def fit(self) -> Fit:
-        """Let the estimator's learner train; without one it is a network."""
-        return (self.estimator.learner or Network()).trained(self)
-
     def table(self, name: str) -> tuple[Array, Array | None]:  # (n, width), (n,)
         """The encoded table and the rows' weights; a learner of this name refuses what only a network takes."""
         rows = self.split.rows

@@ -19,15 +19,15 @@ import torch
 from sklearn.base import clone, is_classifier
 from torch import Tensor, nn
 
-from ciplearn._core.arguments import one_of
+from ciplearn._core.arguments import one_of, positive
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import GraphError, InputError, NotCertifiedWarning, NothingProtectedWarning, NumericalError
 from ciplearn._core.rows import as_seed
 from ciplearn._core.workers import Engine, OneProcess
 from ciplearn.estimators.criteria import held_out
+from ciplearn.estimators.imagined import imagined_rows
 from ciplearn.estimators.learner import Training
 from ciplearn.estimators.networks import Constant, LineNetwork, mean_of
-from ciplearn.estimators.penalty_terms import gamma_units, imagined_rows, is_relative
 from ciplearn.estimators.problem import Roles
 from ciplearn.estimators.tables import (
     FurtherInputs,
@@ -46,6 +46,8 @@ from ciplearn.learning.invariance import (
     ImaginedRows,
     Invariance,
     Worst,
+    counterfactual_scale,
+    outcome_scale,
 )
 from ciplearn.learning.settings import Fit, TrainingSettings, chosen_device
 from ciplearn.learning.stepper import train_stacked
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from ciplearn.estimators.base import CIPEstimator
 
 INDEPENDENCE, COUNTERFACTUAL, NO_ROUTE = "independence", "counterfactual", "none"  # what training is penalised for
+OUTCOME, AUTO = "outcome", "auto"  # in what gamma is counted
 LINE = "line"  # no penalty: a mean of two predictors
 
 # Networks whose mean predicts where they are stopped by fewer rows than these, each by rows of its own.
@@ -138,7 +141,7 @@ class Prepared:
         fits = []
         for number, split in enumerate(self.splits):
             seeded = replace(settings, seed=settings.seed + number)
-            fits.append(Training(estimator, split, seeded, path, partial(by_gradients, split, seeded, number)).fit())
+            fits.append(_learnt(Training(estimator, split, seeded, path, partial(by_gradients, split, seeded, number))))
         estimator.module_ = mean_of([fit.module for fit in fits], is_classifier(estimator))
         estimator.history_, estimator.n_iter_ = fits[0].history, len(fits[0].history)
         estimator.gamma_, estimator.gamma_scale_ = settings.gamma, settings.gamma_scale
@@ -170,7 +173,7 @@ class Prepared:
                 seeded, cut = replace(settings, seed=settings.seed + number), split.cut(places)
                 generator = torch.Generator().manual_seed(seeded.seed)
                 fresh = estimator.fresh_perceptron(cut.rows.inputs[0], generator).to(rows.device)
-                fits.append(Training(estimator, cut, seeded, (), partial(self._fitted, fresh, cut, seeded)).fit())
+                fits.append(_learnt(Training(estimator, cut, seeded, (), partial(self._fitted, fresh, cut, seeded))))
             path = mean_of([fit.module for fit in fits], is_classifier(estimator))
         line = []
         for share in shares:
@@ -298,6 +301,12 @@ def prepare(
     return Prepared(estimator, tuple(splits), scale)
 
 
+def _learnt(training: Training) -> Fit:
+    """Let the estimator's learner train; without one it is a network, in the usual loop."""
+    learner = training.estimator.learner
+    return training.by_gradients() if learner is None else learner.trained(training)
+
+
 def preparation_seed(random_state: Any) -> int:
     """The seed of what trainings with other seeds share; without a random state it is the same in every process."""
     return 0 if random_state is None else as_seed(random_state)
@@ -326,3 +335,41 @@ def certified_roles(estimator: CIPEstimator, table: pd.DataFrame, imagined: Any)
 def worst(each: Sequence[Invariance], units: Sequence[float]) -> Invariance | None:
     """Return the penalty that counts the worst of several, each in its own unit."""
     return Worst(tuple(each), tuple(units)) if len(each) > 1 else next(iter(each), None)
+
+
+def is_relative(estimator: Any) -> bool:
+    """Whether gamma is counted in a unit of the table: by default for all but a penalty that was passed."""
+    scale = estimator.gamma_scale
+    if not isinstance(scale, str):
+        return False
+    if scale not in (OUTCOME, AUTO):
+        raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
+    return scale == OUTCOME or estimator.penalty is None or estimator.counterfactuals is not None
+
+
+def gamma_units(
+    estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
+) -> tuple[float, tuple[float, ...]]:
+    """What a gamma of 1 weighs, and the units in which several penalties are compared."""
+    if not is_relative(estimator):
+        return compared(estimator, [compared(estimator, [])[0]] * len(each))
+    scales, (outcome, constant_loss) = [], estimator._outcome(rows.target)
+    for number, penalty in enumerate(each):
+        if isinstance(penalty, CounterfactualVariance):
+            scales.append(counterfactual_scale(penalty, rows, outcome, constant_loss))
+            continue
+        encodings = estimator.statement_encodings_[number]
+        prepared = penalty.operator if isinstance(penalty, Dependence) else None
+        operator = prepared or estimator.operator_of(encodings, table, rows.device)
+        right = statement_rows(encodings, table)[0].to(rows.device)
+        scales.append(outcome_scale(operator, outcome, right, constant_loss))
+    return compared(estimator, scales)
+
+
+def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+    """The same from what a gamma of 1 weighs for each penalty alone; without any, for none."""
+    if not scales:
+        # The number that was passed, or 1 where gamma is the penalty's plain weight.
+        scale = estimator.gamma_scale
+        return 1.0 if is_relative(estimator) or isinstance(scale, str) else positive(scale, "gamma_scale"), ()
+    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / scale for scale in scales)

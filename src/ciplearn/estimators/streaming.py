@@ -28,27 +28,27 @@ from ciplearn._core.rows import RowsDrawn, sampled_numbers
 from ciplearn._core.workers import Engine, give_back_what_is_free
 from ciplearn.causal.names import node_of
 from ciplearn.estimators.criteria import stopping_count
-from ciplearn.estimators.penalty_terms import (
-    WorldsOfRows,
-    checked_models,
-    compared,
-    counterfactual_scale,
-    imagine,
-    is_relative,
-    outcome_scale,
-)
+from ciplearn.estimators.imagined import WorldsOfRows, checked_models, imagine
 from ciplearn.estimators.preparation import (
     COUNTERFACTUAL,
     NO_ROUTE,
     Prepared,
     Split,
     certified_roles,
+    compared,
+    is_relative,
     preparation_seed,
     worst,
 )
 from ciplearn.estimators.tables import MISSING_POLICIES, going_on, naming_inputs, statement_rows
 from ciplearn.learning import StreamedRows, TrainingRows, Validation
-from ciplearn.learning.invariance import PER_STEP, Dependence, StreamedVariance
+from ciplearn.learning.invariance import (
+    PER_STEP,
+    Dependence,
+    StreamedVariance,
+    counterfactual_scale,
+    outcome_scale,
+)
 from ciplearn.learning.settings import chosen_device
 from ciplearn.learning.streamed_rows import RowLayout, StoredPart, store
 from ciplearn.sources import Part, Source

@@ -15,7 +15,7 @@ import pandas as pd
 from ciplearn._core.arguments import finite
 from ciplearn._core.plain_data import fields_as_data
 from ciplearn._core.wording import as_list
-from ciplearn.evaluation.scores import MODEL, decimal, explained, percent
+from ciplearn.evaluation.scores import MODEL, NORMAL_ERRORS, decimal, explained, percent, wilson
 from ciplearn.evaluation.vcf_result import typical
 
 if TYPE_CHECKING:
@@ -184,6 +184,20 @@ def conclude(audit: Audit) -> Conclusion:
     else:
         headline = f"Changing {who} makes the predictions for the same row vary more than is allowed{typically}."
     return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")
+
+
+def too_few_rows(audit: Audit) -> str:
+    """Why no model passes on so few rows, whatever it says; empty where one may."""
+    if audit.effects is None:
+        return ""
+    n, allowed = audit.effects.n_points, audit.limits.moved_rows
+    end = wilson(0.0, n)[1]
+    if not 0 < allowed < end:
+        return ""
+    return (
+        f"No model can pass on {n} rows: even where none of them moves, up to {percent(end)} of all may "
+        f"({percent(allowed)} is allowed). Audit at least {math.ceil(NORMAL_ERRORS**2 * (1 / allowed - 1))}."
+    )
 
 
 # Beyond this ratio of disagreement and limit no table is long enough.

@@ -13,17 +13,81 @@ from torch import Tensor
 from ciplearn._core.arguments import check_flags, non_negative, whole
 from ciplearn._core.errors import InputError
 from ciplearn.kernels import FeatureMap, Gaussian, Kernel
+from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum
 from ciplearn.penalties import low_rank
-from ciplearn.penalties.low_rank import CHECKED_ROWS, FeatureRegression, RegressionProblem, gradient_error
+from ciplearn.penalties.low_rank import CHECKED_ROWS, FeatureRegression, gradient_error
 from ciplearn.penalties.penalty import DEFAULT_FEATURES, DEFAULT_KERNEL, EXACT_ROWS, Operator, Penalty, Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import DenseMatrix, ElementwiseProduct, RowMap, Storage, VectorsOf
+
+# Length scales are chosen, and leave-one-out errors averaged, over at most this many rows. Up to so many a Gram matrix
+# is factorised as it is; beyond, features do as well for choosing a ridge.
+_LOO_ROWS, _GRAM_ROWS = 2048, 384
 
 # The most columns of a factor beyond exact rows; half of them do where few columns are involved.
 _RANK = 256
 
 # Rows whose third moments are formed at a time: each needs the square of the number of directions.
 _MOMENT_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class RegressionProblem:
+    """Rows, with the kernels and the ridge of their conditional means settled."""
+
+    rows: PenaltyRows
+    right_kernel: Kernel  # resolved, as is the next
+    given_kernel: Kernel
+    ridge: float  # λ of every regression on the conditioning variables
+    features: FeatureMap
+    ridge_is_provisional: bool = False  # whether the ridge was chosen on some of the rows only
+
+    @classmethod
+    def settle(
+        cls, rows: PenaltyRows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
+    ) -> Self:
+        """Resolve the kernels; ``"loo"`` chooses ridge and open length scale by the error in R's features."""
+        right, given = rows.sample.first(_LOO_ROWS)
+        right_kernel = right_kernel.resolve(right)
+        if not isinstance(ridge, str):
+            return cls(rows, right_kernel, given_kernel.resolve(given), float(ridge), features)
+        targets = features.fit(right_kernel, right)(right)
+        trials = []
+        for candidate in given_kernel.candidates(given):
+            spectrum, scores = _spectrum(candidate, given, targets, features)
+            trials.append((*spectrum.best_ridge(scores, targets), candidate))
+        best_ridge, _, best_kernel = min(trials, key=lambda trial: trial[1])
+        return cls(rows, right_kernel, best_kernel, best_ridge, features, rows.n > _LOO_ROWS)
+
+    @property
+    def sample(self) -> tuple[Tensor, Tensor]:
+        """The rows (right, given) that open settings are chosen on."""
+        return self.rows.sample.first(_LOO_ROWS)
+
+    @property
+    def setting(self) -> Setting:
+        """What was settled, for people to see."""
+        return Setting(self.right_kernel, self.given_kernel, self.ridge)
+
+    def kernel_matrices(self) -> tuple[Tensor, Tensor]:
+        """K_R and K_S."""
+        right, given = self.rows.whole()
+        return self.right_kernel.gram(right, right), self.given_kernel.gram(given, given)
+
+    def grams(self) -> tuple[Tensor, Tensor, GramRidge]:
+        """K_R, K_S and the factorised K_S + nλI."""
+        right_gram, given_gram = self.kernel_matrices()
+        return right_gram, given_gram, GramRidge(given_gram, self.ridge)
+
+
+def _spectrum(
+    kernel: Kernel, given: Tensor, targets: Tensor, features: FeatureMap
+) -> tuple[RidgeSpectrum, Tensor]:  # (m, d), (m, q) -> scores (m, p)
+    if given.shape[0] <= _GRAM_ROWS:
+        return RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
+    phi = features.fit(kernel, given)(given)
+    spectrum = RidgeSpectrum.from_moments(phi.T @ phi, phi.T @ targets, given.shape[0])
+    return spectrum, phi @ spectrum.basis
 
 
 @dataclass(frozen=True)
@@ -61,7 +125,7 @@ class ConditionalPenalty(Penalty, ABC):
         exact, error = self.exact_rows is None or rows.n <= self.exact_rows, 0.0
         if exact:
             problem = self._settled(rows)
-            problem = problem.regression().problem if problem.ridge_is_provisional else problem
+            problem = FeatureRegression.of(problem).problem if problem.ridge_is_provisional else problem
             storage, setting = DenseMatrix(self._exact_matrix(problem)), problem.setting
         else:
             row_map, setting, error = self._approximation(rows)
@@ -84,7 +148,7 @@ class ConditionalPenalty(Penalty, ABC):
         What features lose shows on a sample, where Gram matrices can be had; what a factor loses, on the vectors of
         rows. The two errors have nothing to do with each other, so their squares add.
         """
-        regression = self._settled(rows).regression()
+        regression = FeatureRegression.of(self._settled(rows))
         sample = regression.of_sample(CHECKED_ROWS)
         # One matrix of this many rows is 8 MB: none is kept longer than needed.
         predictions = low_rank.smooth_predictions(*sample.problem.kernel_matrices())

@@ -1,24 +1,22 @@
-"""Q from features: ridge regression of R on S, and vectors row by row, as short as a stated error allows."""
+"""Q from features, where rows are too many for Gram matrices: vectors row by row, as short as a stated error allows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
 
 from ciplearn._core.errors import InputError
-from ciplearn.kernels import FeatureMap, Features, Gaussian, Kernel
-from ciplearn.kernels.ridge import GramRidge, RidgeSpectrum, eigh, leading
+from ciplearn.kernels import Features, Gaussian
+from ciplearn.kernels.ridge import RidgeSpectrum, eigh, leading
 from ciplearn.penalties.inner_product import GaussianBlockProduct
-from ciplearn.penalties.penalty import Setting
 from ciplearn.penalties.rows import PenaltyRows, Sums
 from ciplearn.penalties.storage import ElementwiseProduct, Factor, RowMap, Storage, VectorsOf
 
-# Length scales are chosen, and leave-one-out errors averaged, over at most this many rows. Up to so many a Gram matrix
-# is factorised as it is; beyond, features do as well for choosing a ridge.
-_LOO_ROWS, _GRAM_ROWS = 2048, 384
+if TYPE_CHECKING:
+    from ciplearn.penalties.conditional import RegressionProblem
 
 # Directions whose weight is below this share of the largest have no influence on the operator.
 _NEGLIGIBLE = 1e-9
@@ -43,62 +41,6 @@ CHECKED_ROWS, _PREDICTIONS = 1024, 4
 _KERNEL = Gaussian(2**0.5)
 
 _HALF = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
-
-
-@dataclass(frozen=True)
-class RegressionProblem:
-    """Rows, with the kernels and the ridge of their conditional means settled."""
-
-    rows: PenaltyRows
-    right_kernel: Kernel  # resolved, as is the next
-    given_kernel: Kernel
-    ridge: float  # λ of every regression on the conditioning variables
-    features: FeatureMap
-    ridge_is_provisional: bool = False  # whether the ridge was chosen on some of the rows only
-
-    @classmethod
-    def settle(
-        cls, rows: PenaltyRows, right_kernel: Kernel, given_kernel: Kernel, ridge: float | str, features: FeatureMap
-    ) -> Self:
-        """Resolve the kernels; ``"loo"`` chooses ridge and open length scale by the error in R's features."""
-        right, given = rows.sample.first(_LOO_ROWS)
-        right_kernel = right_kernel.resolve(right)
-        if not isinstance(ridge, str):
-            return cls(rows, right_kernel, given_kernel.resolve(given), float(ridge), features)
-        targets = features.fit(right_kernel, right)(right)
-        trials = []
-        for candidate in given_kernel.candidates(given):
-            spectrum, scores = _spectrum(candidate, given, targets, features)
-            trials.append((*spectrum.best_ridge(scores, targets), candidate))
-        best_ridge, _, best_kernel = min(trials, key=lambda trial: trial[1])
-        return cls(rows, right_kernel, best_kernel, best_ridge, features, rows.n > _LOO_ROWS)
-
-    @property
-    def setting(self) -> Setting:
-        """What was settled, for people to see."""
-        return Setting(self.right_kernel, self.given_kernel, self.ridge)
-
-    def kernel_matrices(self) -> tuple[Tensor, Tensor]:
-        """K_R and K_S."""
-        right, given = self.rows.whole()
-        return self.right_kernel.gram(right, right), self.given_kernel.gram(given, given)
-
-    def grams(self) -> tuple[Tensor, Tensor, GramRidge]:
-        """K_R, K_S and the factorised K_S + nλI."""
-        right_gram, given_gram = self.kernel_matrices()
-        return right_gram, given_gram, GramRidge(given_gram, self.ridge)
-
-    def regression(self) -> FeatureRegression:
-        """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
-        sample_right, sample_given = self.rows.sample.first(_LOO_ROWS)
-        right = self.features.fit(self.right_kernel, sample_right)
-        given = self.features.fit(self.given_kernel, sample_given)
-        spectrum, second = self.rows.summed(MomentSums(right, given))
-        problem = self
-        if self.ridge_is_provisional:
-            ridge, _ = spectrum.best_ridge(given(sample_given) @ spectrum.basis, right(sample_right))
-            problem = replace(self, ridge=ridge, ridge_is_provisional=False)
-        return FeatureRegression(problem, right, given, spectrum, second)
 
 
 class MomentSums(Sums[tuple[RidgeSpectrum, Tensor]]):
@@ -127,6 +69,18 @@ class FeatureRegression:
     given: Features  # φ
     spectrum: RidgeSpectrum  # of Σ φ φᵀ, with Σ φ ρᵀ
     second: Tensor  # (q, q): Σ ρ ρᵀ
+
+    @classmethod
+    def of(cls, problem: RegressionProblem) -> Self:
+        """Sum over all rows; a ridge that was chosen on a sample is chosen again for these sums."""
+        sample_right, sample_given = problem.sample
+        right = problem.features.fit(problem.right_kernel, sample_right)
+        given = problem.features.fit(problem.given_kernel, sample_given)
+        spectrum, second = problem.rows.summed(MomentSums(right, given))
+        if problem.ridge_is_provisional:
+            ridge, _ = spectrum.best_ridge(given(sample_given) @ spectrum.basis, right(sample_right))
+            problem = replace(problem, ridge=ridge, ridge_is_provisional=False)
+        return cls(problem, right, given, spectrum, second)
 
     def of_sample(self, size: int) -> FeatureRegression:
         """The same regression, features, kernels and ridge, of a sample of the rows alone."""
@@ -170,16 +124,6 @@ class _ResidualVectors:
     def __call__(self, right_rows: Tensor, given_rows: Tensor) -> ElementwiseProduct:
         phi = self.given(given_rows)
         return ElementwiseProduct(phi @ self.left, self.right(right_rows) @ self.rotation - phi @ self.explained)
-
-
-def _spectrum(
-    kernel: Kernel, given: Tensor, targets: Tensor, features: FeatureMap
-) -> tuple[RidgeSpectrum, Tensor]:  # (m, d), (m, q) -> scores (m, p)
-    if given.shape[0] <= _GRAM_ROWS:
-        return RidgeSpectrum.from_gram(kernel.gram(given, given), targets)
-    phi = features.fit(kernel, given)(given)
-    spectrum = RidgeSpectrum.from_moments(phi.T @ phi, phi.T @ targets, given.shape[0])
-    return spectrum, phi @ spectrum.basis
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pandas as pd
 from ciplearn._core.columns import check_cells, checked_table
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import RandomState, as_generator
-from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
+from ciplearn._core.workers import on_one_thread
 from ciplearn.causal import CausalGraph
 from ciplearn.causal.names import Names, as_names, node_of
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label

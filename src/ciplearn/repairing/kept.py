@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ciplearn._core.arguments import is_number
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_finished, listed_folder, read_listed
-from ciplearn._core.plain_data import is_number
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked

@@ -14,12 +14,12 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ciplearn._core.arguments import distinct, flag, non_negative, one_of, several, share
+from ciplearn._core.arguments import distinct, flag, is_number, non_negative, one_of, several, share
 from ciplearn._core.errors import InputError, UnseenLevelsWarning
-from ciplearn._core.plain_data import as_data, is_number
+from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_seed
-from ciplearn._core.threads import on_one_thread
 from ciplearn._core.wording import as_list
+from ciplearn._core.workers import on_one_thread
 from ciplearn.estimators.base import CIPEstimator
 from ciplearn.estimators.criteria import checked_criterion, judging_splits
 from ciplearn.estimators.problem import Problem

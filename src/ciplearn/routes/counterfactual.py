@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from ciplearn.estimators.preparation import COUNTERFACTUAL
 from ciplearn.routes.judging import MOST_TIES
-from ciplearn.routes.route import Family, Route, Walk, along_gammas
+from ciplearn.routes.route import Family, PenalisedRoute, Walk
 from ciplearn.scm import EstimatedModel
 
 
 @dataclass(frozen=True)
-class CounterfactualRoute(Route):
+class CounterfactualRoute(PenalisedRoute):
     """loss + gamma · variance of the predictions for a row over the worlds that a causal model imagines."""
 
     name: ClassVar[str] = COUNTERFACTUAL
@@ -21,16 +21,6 @@ class CounterfactualRoute(Route):
     how: ClassVar[str] = (
         "Training adds gamma times the variance of predictions over imagined rows to the loss; here gamma = {gamma}."
     )
-    gammas: tuple[float, ...]
-
-    @classmethod
-    def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:
-        """Take the gammas."""
-        return cls(tuple(gammas))
-
-    def trainings(self, learners: int) -> int:
-        """Return the steps."""
-        return len(self.gammas)
 
     def families(self, walk: Walk) -> Iterator[Family]:
         """Yield networks trained on imagined rows, unless data leave open what would be imagined."""
@@ -43,7 +33,7 @@ class CounterfactualRoute(Route):
         models = trusted_models(walk, scm, self.name, "The counterfactual route")
         if models:
             worlds = models if len(models) > 1 else models[0]
-            yield along_gammas(self, walk, "counterfactual", self.gammas, counterfactuals=worlds)
+            yield self.along(walk, "counterfactual", counterfactuals=worlds)
 
 
 def trusted_models(walk: Walk, scm: EstimatedModel, route: str, called: str) -> list[EstimatedModel]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from ciplearn.estimators.preparation import INDEPENDENCE
 from ciplearn.estimators.problem import statement_on_columns
-from ciplearn.routes.route import Family, Route, Walk, along_gammas
+from ciplearn.routes.route import Family, PenalisedRoute, Walk
 
 
 @dataclass(frozen=True)
-class IndependenceRoute(Route):
+class IndependenceRoute(PenalisedRoute):
     """loss + gamma · ⟨K_Ŷ, Q⟩, certified by the graph or not offered.
 
     Where the context holds more than the protected variables, the weaker statement about these alone is tried too: it
@@ -25,12 +25,6 @@ class IndependenceRoute(Route):
     how: ClassVar[str] = (
         "Training adds gamma times a measure of the contrary ({penalty}) to the loss; here gamma = {gamma}."
     )
-    gammas: tuple[float, ...]
-
-    @classmethod
-    def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:
-        """Take the gammas."""
-        return cls(tuple(gammas))
 
     def trainings(self, learners: int) -> int:
         """Return the steps for both statements."""
@@ -42,7 +36,7 @@ class IndependenceRoute(Route):
         verdict = problem.verdict
         uncertified = f"The graph does not certify {verdict.independence}; enforced all the same."
         if verdict.holds or walk.part.network.on_violation == "warn":
-            yield along_gammas(self, walk, "independence", self.gammas)
+            yield self.along(walk, "independence")
             # A fold says what the one before has said.
             walk.notes.extend([] if verdict.holds or uncertified in walk.notes else [uncertified])
         else:
@@ -52,4 +46,4 @@ class IndependenceRoute(Route):
         alone = problem.graph.criterion(verdict.outcome, verdict.protected, [], verdict.inputs)
         if alone.holds:
             weaker = statement_on_columns(alone, tuple(problem.X.columns))
-            yield along_gammas(self, walk, "independence of the protected alone", self.gammas, independence=weaker)
+            yield self.along(walk, "independence of the protected alone", independence=weaker)

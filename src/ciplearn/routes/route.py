@@ -182,19 +182,34 @@ class Route(ABC):
         return model
 
 
-def along_gammas(route: Route, walk: Walk, name: str, gammas: tuple[float, ...], **settings: Any) -> Family:
-    """Train networks from weak to strong penalties, as far as it is worth it."""
+@dataclass(frozen=True)
+class PenalisedRoute(Route):
+    """A penalty in training, at one gamma after the other."""
 
-    def trained(gamma: float, part: Part) -> Any:
-        return route.trained(part.prepared(**settings).trained(gamma))
+    gammas: tuple[float, ...]
 
-    candidates: list[Candidate] = []
-    for place, gamma in enumerate(sorted(gammas)):
-        make = partial(trained, gamma)
-        one = Candidate(f"{name}, gamma {gamma:g}", route.name, route.rests_on, make(walk.part), make, gamma=gamma)
-        candidates.append(one)
-        walk.step(1)
-        if not walk.goes_on(one):
-            walk.step(len(gammas) - place - 1)
-            break
-    return Family.of(candidates, walk.part.problem.X.columns)
+    @classmethod
+    def at(cls, gammas: Sequence[float], shares: Sequence[float]) -> Self:
+        """Take the gammas."""
+        return cls(tuple(gammas))
+
+    def trainings(self, learners: int) -> int:
+        """Return the steps."""
+        return len(self.gammas)
+
+    def along(self, walk: Walk, name: str, **settings: Any) -> Family:
+        """Train networks from weak to strong penalties, as far as it is worth it."""
+
+        def trained(gamma: float, part: Part) -> Any:
+            return self.trained(part.prepared(**settings).trained(gamma))
+
+        candidates: list[Candidate] = []
+        for place, gamma in enumerate(sorted(self.gammas)):
+            make = partial(trained, gamma)
+            one = Candidate(f"{name}, gamma {gamma:g}", self.name, self.rests_on, make(walk.part), make, gamma=gamma)
+            candidates.append(one)
+            walk.step(1)
+            if not walk.goes_on(one):
+                walk.step(len(self.gammas) - place - 1)
+                break
+        return Family.of(candidates, walk.part.problem.X.columns)

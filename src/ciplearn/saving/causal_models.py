@@ -10,7 +10,7 @@ from typing import Any
 from ciplearn._core.errors import InputError
 from ciplearn._core.files import checksum, read_listed
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.penalty_terms import checked_models
+from ciplearn.estimators.imagined import checked_models
 
 _LARGEST_MODEL = 1 << 12  # in MiB: the mechanisms of a causal model may keep the noise of every training row
 

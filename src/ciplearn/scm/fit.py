@@ -16,7 +16,7 @@ from ciplearn._core.arguments import mapping_of, of_kind
 from ciplearn._core.columns import as_numbers, holds_numbers
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.rows import RandomState, as_seed
-from ciplearn._core.threads import on_one_thread
+from ciplearn._core.workers import on_one_thread
 from ciplearn.causal import CausalGraph
 from ciplearn.scm.estimate import Memory, NodeEstimate, estimate_latent, estimate_node, estimate_root
 from ciplearn.scm.estimated_model import EstimatedModel

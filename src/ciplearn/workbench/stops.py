@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import listed_folder
 from ciplearn._core.plain_data import as_data
 from ciplearn._core.rows import as_generator
-from ciplearn.cli.audited import Audited, Effort
+from ciplearn.cli.audit import measures
+from ciplearn.cli.audited import Audited
 from ciplearn.cli.model_folder import ModelFolder
+from ciplearn.cli.options import Effort
 from ciplearn.estimators.base import is_unconstrained
 from ciplearn.estimators.problem import statement_on_columns
-from ciplearn.evaluation import Audit, variance_of_counterfactuals
+from ciplearn.evaluation import Audit, Beside, variance_of_counterfactuals
 from ciplearn.evaluation.counterfactual_rows import as_known_beforehand, sample_with_every_label
 from ciplearn.evaluation.predictors import enforced_statement
 from ciplearn.repairing import load_model, save_model
@@ -158,8 +160,8 @@ def subject_of(folder: Path, table: Table, document: Document) -> Audited:
     return Audited(load_model(folder), None, verdict, task, rows, rows, f"All {len(rows)} complete rows.", {})
 
 
-def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit]) -> tuple[list[Stop], str]:
-    """Return the stops of a model folder, and which is its model: what was compared, or else its trials, measured."""
+def of_folder(folder: Path, subject: Audited, measure: Callable[[], Audit]) -> tuple[list[Stop], str]:
+    """Return the stops of a model folder, and which is its model: what was compared, or else its measured trials."""
     fitted = subject.folder
     if fitted is not None and fitted.comparison is not None:
         stops = listed(fitted.comparison)
@@ -176,18 +178,19 @@ def of_folder(folder: Path, subject: Audited, measure: Callable[[Audited], Audit
         if kept is not None and free is not chosen:
             free["model"] = str(folder / kept["folder"])
         return stops, chosen["key"]
-    trials = [] if fitted is None else fitted.training["trials"]
-    gammas = {(folder / trial["folder"]).resolve(): trial["gamma"] for trial in trials}
-    gammas.setdefault(folder.resolve(), getattr(subject.model, "gamma_", 0.0))
+    audit, own = measure(), getattr(subject.model, "gamma_", 0.0)
+    # The model of the folder, and the other trials beside it.
+    measured: list[Audit | Beside] = [audit, *audit.beside.values()]
+    models = ({} if fitted is None else fitted.trials) | {own: subject.model}
+    places = {} if fitted is None else {trial["gamma"]: trial["folder"] for trial in fitted.training["trials"]}
     stops = []
-    for path, gamma in sorted(gammas.items(), key=lambda trial: trial[1]):
-        model = load_model(path)
-        audit = measure(replace(subject, model=model, folder=None))
-        loss, score = ("mse", "r2") if "mse" in audit.scores else ("log_loss", "accuracy")
-        values = (audit.scores[loss], audit.scores[score], audit.vcf.value, audit.vcf.relative, None, None)
+    for gamma, model in sorted(models.items()):
+        one = next(each for each in measured if each.model is model)
+        path = folder.resolve() if model is subject.model else (folder / places[gamma]).resolve()
         is_free = is_unconstrained(model)
         about = {"name": FREE if is_free else f"gamma {gamma:g}", "free": is_free, "learner": "network"}
-        about |= {"model": str(path), **dict(zip(_MEASURES, values, strict=True))}
+        about |= {"model": str(path), **dict.fromkeys(_MEASURES), **measures(one.vcf.value, one.scores)}
+        about["relative"] = one.vcf.relative
         stops.append(_stop(len(stops), 0, "gamma …", about))
     return stops, next(stop["key"] for stop in stops if stop["model"] == str(folder.resolve()))
 

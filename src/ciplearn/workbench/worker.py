@@ -24,7 +24,8 @@ import torch
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.plain_data import as_data
 from ciplearn.cli.app import run
-from ciplearn.cli.audited import Effort
+from ciplearn.cli.audit import report_on
+from ciplearn.cli.options import Effort
 from ciplearn.cli.output import listener
 from ciplearn.workbench.document import Document
 from ciplearn.workbench.recipes import Recipe, audit_line, fit_line
@@ -102,7 +103,8 @@ def measure(folder: Path, request: dict[str, Any]) -> None:
     tell(phase="Measuring the folder's models")
     subject = subject_of(models, Table(Path(request["table"]), request["shown"]), document)
     effort = Effort.of("standard", doubt=0)
-    stops, chosen = of_folder(models, subject, lambda one: one.report(effort, recipe.seed, compare=False).audit)
+    beside = subject.folder is not None  # of a model alone nothing else is known
+    stops, chosen = of_folder(models, subject, lambda: report_on(subject, effort, recipe.seed, compare=beside).audit)
     free = next((stop["key"] for stop in stops if stop["free"]), None)
     comparison = None if subject.folder is None else subject.folder.comparison
     reason, notes = ("", []) if comparison is None else (comparison.reason, list(comparison.notes))

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import GraphError, GraphSyntaxError
-from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts, in_quotes, marks_of
+from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts
 from ciplearn.causal.formats.text import Cursor, Token
-from ciplearn.causal.names import checked_name
+from ciplearn.causal.names import checked_name, in_quotes
 
 if TYPE_CHECKING:
     import networkx
@@ -41,7 +41,7 @@ def write_dot(graph: DrawnGraph) -> str:
     """Write DOT text that Graphviz draws: latent nodes and bidirected edges dashed."""
     lines = ["digraph {"]
     for name in graph.nodes:
-        roles, position = marks_of(graph, name)
+        roles, position = graph.marks(name)
         marks = ["latent=true", "style=dashed"] if roles[:1] == ["latent"] else []
         if roles := [role for role in roles if role != "latent"]:
             marks.append(f'roles="{",".join(roles)}"')
@@ -202,7 +202,7 @@ def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
     plain = not graph.bidirected and not graph.undirected
     written = networkx.DiGraph() if plain else networkx.MultiDiGraph()
     for name in graph.nodes:
-        roles = ",".join(role for role in marks_of(graph, name)[0] if role != "latent")
+        roles = ",".join(role for role in graph.marks(name)[0] if role != "latent")
         marks = {"latent": name in graph.latent, "roles": roles, "pos": graph.positions.get(name)}
         written.add_node(name, **{mark: value for mark, value in marks.items() if value})
     for kind in EDGES.values():

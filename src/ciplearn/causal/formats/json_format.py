@@ -1,4 +1,4 @@
-"""What all notations share: the fields of a graph, the marks of a node, quotes; and JSON, which holds them by name.
+"""What all notations share, the fields of a graph in the making; and how JSON is read, which holds them by name.
 
     {"nodes": ["A", "Y"], "directed": [["A", "Y"]], "bidirected": [], "undirected": [], "latent": [],
      "exposures": [], "outcomes": [], "adjusted": [], "positions": {"A": [0.0, 1.0]}}
@@ -9,25 +9,17 @@ Every key may be left out; a key that is not known is an error.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ciplearn._core.errors import GraphSyntaxError
-from ciplearn.causal.names import in_order, nearest
-
-if TYPE_CHECKING:
-    from ciplearn.causal.drawn_graph import DrawnGraph
+from ciplearn.causal.names import nearest
 
 # Marks of a node, and kinds of edges as they are written -> the fields of a graph that hold them.
 ROLES = {"exposure": "exposures", "outcome": "outcomes", "adjusted": "adjusted"}
 EDGES = {"->": "directed", "<->": "bidirected", "--": "undirected"}
 
 _LONGEST_INTEGER = 300
-
-# A keyword at the beginning of a text would make it one of another notation.
-_KEYWORD = r"(?:strict|graph|digraph|subgraph|node|edge|dag|pdag|mag|pag|creator|version|comment)\Z"
-_BARE = re.compile(rf"(?!{_KEYWORD})[a-z_][a-z0-9_.]*\Z", re.IGNORECASE)
 
 
 @dataclass
@@ -52,22 +44,6 @@ def syntax_error(text: str, offset: int, message: str) -> GraphSyntaxError:
     """Make the error for a place in the text, given by line and column from 1."""
     before = text[:offset]
     return GraphSyntaxError(message, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
-
-
-def marks_of(graph: DrawnGraph, name: str) -> tuple[list[str], str]:
-    """Return the roles of a node, latent first, and its position as text."""
-    roles = [role for role, names in {"latent": "latent", **ROLES}.items() if name in getattr(graph, names)]
-    return roles, ",".join(map(repr, graph.positions.get(name, ())))
-
-
-def quoted(name: str) -> str:
-    """Write a name so that it is read back as one word: bare where every reader agrees, else in quotes."""
-    return name if _BARE.match(name) else in_quotes(name)
-
-
-def in_quotes(name: str) -> str:
-    """Write a name in quotes."""
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def read_json(text: str) -> GraphParts:
@@ -120,10 +96,3 @@ def read_json(text: str) -> GraphParts:
                 if not isinstance(name, str):
                     raise error(name, f"A node name must be a string, but {name!r} was found")
     return GraphParts(**content)
-
-
-def write_json(graph: DrawnGraph) -> str:
-    """Write a graph as JSON text; empty fields other than nodes and directed are left out."""
-    content = {key: getattr(graph, key) for key in _KEYS} | {"latent": in_order(graph.latent)}
-    kept = {key: value for key, value in content.items() if value or key in ("nodes", "directed")}
-    return json.dumps(kept, ensure_ascii=False, indent=2) + "\n"

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from ciplearn._core.arguments import entries
 from ciplearn._core.errors import GraphError, GraphSyntaxError
-from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts, marks_of, quoted, syntax_error
-from ciplearn.causal.names import Edge, checked_name, checked_point, nearest, tiers_of
+from ciplearn.causal.formats.json_format import EDGES, ROLES, GraphParts, syntax_error
+from ciplearn.causal.names import Edge, checked_name, checked_point, nearest, quoted, tiers_of
 
 if TYPE_CHECKING:
     from ciplearn.causal.drawn_graph import DrawnGraph
@@ -382,7 +382,7 @@ def _statements(graph: DrawnGraph, written: Collection[str] = ()) -> list[str]:
     drawn = {name for a, _, b in edges for name in (a, b)}.union(written)
     lines = []
     for name in graph.nodes:
-        marks, position = marks_of(graph, name)
+        marks, position = graph.marks(name)
         marks += [f'pos="{position}"'] if position else []
         if marks:
             lines.append(f"{quoted(name)} [{', '.join(marks)}]")

@@ -1,17 +1,9 @@
-"""What a penalty is made of beside an operator: rows that a causal model imagines, and the unit that gamma counts in.
-
-A causal model is anything with ``counterfactual(rows, {name: values})``. What it imagines of the inputs, had the
-protected variables been different, is data from here on, so nothing in training knows the model.
-
-What a penalty's values are depends on kernels, columns and rows: the outcome's own penalty is 1e-2 in the paper's first
-synthetic case and 3e-4 on Adult. Relative to it, and to the loss of a constant prediction, a gamma means the same
-everywhere: loss / loss of a constant + gamma · penalty / penalty of the outcome.
-"""
+"""Rows of a table as causal models imagine them under other values of the protected columns."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +12,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ciplearn._core.arguments import positive
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import InputError, InputTypeError
 from ciplearn._core.wording import as_list
 from ciplearn.causal.names import columns_of, node_of
-from ciplearn.estimators.tables import FurtherInputs, read_table, statement_rows
-from ciplearn.learning import Rows
-from ciplearn.learning.invariance import (
-    PER_STEP,
-    CounterfactualVariance,
-    Dependence,
-    ImaginedRows,
-    Invariance,
-    StreamedVariance,
-)
+from ciplearn.estimators.tables import FurtherInputs, read_table
+from ciplearn.learning.invariance import PER_STEP, ImaginedRows
 
 N_WORLDS = 16  # values of the protected variables that each row is imagined with, where they are drawn
 
@@ -186,102 +169,3 @@ def imagined_rows(
     roles, seed = estimator.roles_, estimator.preparation_seed_
     models = checked_models(estimator.counterfactuals)
     return [imagine(model, table, roles.protected, estimator.encoding_, outcome, seed) for model in models]
-
-
-OUTCOME, AUTO = "outcome", "auto"
-_ROWS, _SHUFFLES, _COLUMNS = 4096, 8, 16  # enough to know a scale, few enough to cost nothing
-
-# Below this, what is found may be noise. In 2000 rows of the processes in benchmarks/processes.py outcomes have 0.4 to
-# 1, but 0.04 and 0.05 in two of them.
-_LEAST_SHARE = 0.1
-_NOTHING = 1e-4  # relative to the penalty of shuffled outcomes, a difference this small is rounding
-
-
-def is_relative(estimator: Any) -> bool:
-    """Whether gamma is counted in a unit of the table: by default for all but a penalty that was passed."""
-    scale = estimator.gamma_scale
-    if not isinstance(scale, str):
-        return False
-    if scale not in (OUTCOME, AUTO):
-        raise InputError(f"gamma_scale must be 'auto', 'outcome' or a number, got {scale!r}; pass one of these.")
-    return scale == OUTCOME or estimator.penalty is None or estimator.counterfactuals is not None
-
-
-def gamma_units(
-    estimator: Any, rows: Rows, table: pd.DataFrame, each: Sequence[Invariance]
-) -> tuple[float, tuple[float, ...]]:
-    """What a gamma of 1 weighs, and the units in which several penalties are compared."""
-    scales = []
-    for number, penalty in enumerate(each):
-        if not is_relative(estimator):
-            scales.append(compared(estimator, [])[0])
-            continue
-        outcome, constant_loss = estimator._outcome(rows.target)
-        if isinstance(penalty, CounterfactualVariance):
-            scales.append(counterfactual_scale(penalty, rows, outcome, constant_loss))
-            continue
-        encodings = estimator.statement_encodings_[number]
-        prepared = penalty.operator if isinstance(penalty, Dependence) else None
-        operator = prepared or estimator.operator_of(encodings, table, rows.device)
-        right = statement_rows(encodings, table)[0].to(rows.device)
-        scales.append(outcome_scale(operator, outcome, right, constant_loss))
-    return compared(estimator, scales)
-
-
-def compared(estimator: Any, scales: Sequence[float]) -> tuple[float, tuple[float, ...]]:
-    """The same from what a gamma of 1 weighs for each penalty alone; without any, for none."""
-    if not scales:
-        # The number that was passed, or 1 where gamma is the penalty's plain weight.
-        scale = estimator.gamma_scale
-        return 1.0 if is_relative(estimator) or isinstance(scale, str) else positive(scale, "gamma_scale"), ()
-    return scales[0] if len(scales) == 1 else 1.0, tuple(1 / scale for scale in scales)
-
-
-def outcome_scale(operator: Callable[..., Tensor], outcome: Tensor, right: Tensor, constant_loss: float) -> float:
-    """Return the loss of the best constant prediction over the penalty of the outcome.
-
-    An outcome that keeps the independence has a penalty near zero, above or below, and a unit that small would punish
-    every prediction for what is noise. So the unit is at least a share of what the outcome would have if it followed
-    one of the right-hand columns: the same values, in the order of that column.
-
-    ``operator``: of predictions and ``rows=``. ``outcome``: (n, d), a prediction that is always right. ``right``:
-    (n, columns), what the prediction is to be independent of.
-    """
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randperm(len(outcome), generator=generator)[:_ROWS]
-    truth, followed = outcome[rows.to(outcome.device)], right[rows.to(right.device)]
-    shuffles = (torch.randperm(len(rows), generator=generator).to(truth.device) for _ in range(_SHUFFLES))
-    noise = torch.stack([operator(truth[shuffle], rows=rows) for shuffle in shuffles]).mean()
-    ordered = truth[truth[:, 0].argsort()]
-    ranks = (column.argsort().argsort() for column in followed.T[:_COLUMNS])
-    most = max(float(operator(ordered[rank], rows=rows) - noise) for rank in ranks)
-    reached = float(operator(truth, rows=rows) - noise)
-    if max(reached, most) <= _NOTHING * abs(float(noise)):
-        # The penalty sees nothing: a constant column, or a category of its own in each row.
-        return constant_loss
-    return constant_loss / max(reached, _LEAST_SHARE * most)
-
-
-def counterfactual_scale(
-    invariance: CounterfactualVariance | StreamedVariance, rows: Rows, outcome: Tensor, constant_loss: float
-) -> float:
-    """Return the loss of the best constant prediction over the counterfactual variance of an unconstrained predictor.
-
-    The predictor is a quick one, boosted trees on some of the rows. Where the protected variables hardly move it, the
-    unit is at least a share of the variance of its predictions. ``outcome``: (n, d), a prediction that is always right.
-    """
-    # Only here: trees take memory, and most trainings have no use for them.
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    generator = torch.Generator().manual_seed(0)
-    some = torch.randperm(len(outcome), generator=generator)[:_ROWS]
-    table = rows.inputs[0][some.to(rows.inputs[0].device)].cpu().numpy()
-    batch = rows.take(some) if isinstance(invariance, StreamedVariance) else None
-    imagined = invariance.imagined_inputs(some, batch)[0].cpu().numpy()
-    variance = spread = 0.0
-    for column in outcome[some.to(outcome.device)].cpu().numpy().T:
-        quick = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0).fit(table, column)
-        answers, others = (torch.from_numpy(quick.predict(part))[:, None] for part in (table, imagined))
-        variance += float(invariance.penalty(answers, others, some, rows))
-        spread += float(answers.var())
-    return constant_loss / max(variance, _LEAST_SHARE * spread) if spread > 0 else constant_loss
