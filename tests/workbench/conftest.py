@@ -72,3 +72,5 @@ def web(browser, address):
     browser.complaints()
     yield browser
     assert browser.complaints() == []
+    # A page that is left open draws, and asks for its server, as long as the browser lives.
+    browser.driver.get("about:blank")
