@@ -228,7 +228,7 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     repeated = frame.columns[frame.columns.duplicated()].tolist()
     if repeated:
         raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
-    objects = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind == object]
+    objects = [name for name, kind in frame.dtypes.items() if pd.api.types.is_object_dtype(kind)]
     return frame.assign(**{name: _plain(frame[name]) for name in objects})
 
 
