@@ -44,7 +44,7 @@ types: $(VENV)/.ready
 	$(BIN)/mypy
 
 unit: $(VENV)/.ready
-	$(BIN)/pytest -n 2 --dist loadfile -q
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 # Pages of names that are gone are no pages. Warnings are errors: a broken link or a name that is not documented stops the build.
 SITE := $(BIN)/sphinx-build --builder html --jobs 2 --quiet --fail-on-warning --keep-going -d docs/_build/doctrees

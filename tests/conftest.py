@@ -14,7 +14,13 @@ gc.set_threshold(50_000, 20, 20)
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 
+# Rooms whose tests fit and audit as a whole, for seconds each.
+WHOLE = {"tests", "cli", "evaluation", "routes", "workbench"}
+
+
 def pytest_collection_modifyitems(items):
+    # Files that take long come first, so that the last ones are short and all workers end together.
+    items.sort(key=lambda item: item.path.parent.name not in WHOLE)
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):

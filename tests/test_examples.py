@@ -8,7 +8,7 @@ import pytest
 from tests import warm
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-LONG = {"from_graph_to_audit"}
+LONG = {"from_graph_to_audit", "own_images"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -110,4 +110,7 @@ def test_what_was_chosen_is_one_name(answers):
     assert (taken["strict"] and np.isinf(model.strength)) or taken["strength"] == model.strength
     assert comparison.reason == folder.training["remark"] == workbench["reason"]
     assert comparison.chosen == chosen(workbench)["name"]
-    assert [stop["loss"] for stop in workbench["stops"]] == pytest.approx(comparison.table["loss"].tolist(), rel=1e-9)
+    assert [stop["name"] for stop in workbench["stops"]] == comparison.table["name"].tolist()
+    for key in ("loss", "score", "vcf", "relative", "effect", "moved"):
+        stops = [stop[key] for stop in workbench["stops"]]
+        assert stops == pytest.approx(comparison.table[key].tolist(), rel=1e-9), key

@@ -163,7 +163,7 @@ def test_page_on_scale_streams_files(folder, capsys):
     commands = [words for words in typed("docs/scale.md") if "--engine" not in words]
     assert [words[1] for words in commands] == ["fit", "predict", "audit"]
     for words in commands:
-        works(words, capsys)
+        works(words, capsys, *(["--route", "line"] if words[1] == "fit" else []))
     assert len(pd.read_parquet("predictions.parquet")) == 300
 
 

@@ -7,28 +7,7 @@ import sys
 import pytest
 
 from ciplearn.cli import app as application
-from ciplearn.experiments import demo as demo_module
 from ciplearn.experiments import speed
-
-
-def test_demo_prints_what_was_seen(tmp_path, capsys, monkeypatch):
-    whole, ran = demo_module.run_demo, []
-
-    def small(folder, **settings):
-        # Asked twice, run once.
-        if not ran:
-            ran.append(whole(folder, rows=400, learner="linear", **settings))
-        return ran[0]
-
-    monkeypatch.setattr(demo_module, "run_demo", small)
-    assert application.run(["demo", "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "What was seen" in printed
-    assert "applicants.png" in printed
-    assert application.run(["demo", "--json", "--out", str(tmp_path / "out")]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"sentences", "comparison", "audit", "verdict", "truth", "files"}
-    assert all(sentence in printed for sentence in answer["sentences"])
 
 
 def test_demo_into_a_file_is_a_mistake(tmp_path, capsys):

@@ -241,8 +241,9 @@ def test_folder_that_holds_what_is_read_is_refused(place, tmp_path, monkeypatch,
 
 
 def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
-    out = tmp_path / "routes"
-    table = ["fit", str(place / "people.csv"), "--graph", str(place / "graph.txt"), "--preset=quick", "--epochs=2"]
+    people(300).to_csv(tmp_path / "people.csv", index=False)
+    out, rows = tmp_path / "routes", str(tmp_path / "people.csv")
+    table = ["fit", rows, "--graph", str(place / "graph.txt"), "--preset=quick", "--epochs=2"]
     assert run([*table, "--learning-rate=0.03", "--tolerance=0.9", "--json", "--out", str(out)]) == 0
     said = json.loads(capsys.readouterr().out)["comparison"]
     kinds = {candidate["kind"] for candidate in said["candidates"]}
@@ -251,7 +252,7 @@ def test_routes_are_compared_and_the_best_is_kept(place, tmp_path, capsys):
     kept = trained(out)
     assert kept["comparison"] == said
     effort = ["--points=20", "--interventions=6", "--draws=3", "--scm-rows=200", "--doubt=0", "--json", "--no-gate"]
-    assert run(["audit", str(out), str(place / "people.csv"), "--out", str(tmp_path / "r.html"), *effort]) == 0
+    assert run(["audit", str(out), rows, "--out", str(tmp_path / "r.html"), *effort]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["vcf"]["value"] >= 0
     shown = {one["name"]: (one["loss"], one["vcf"]) for one in answer["candidates"]}

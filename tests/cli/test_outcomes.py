@@ -15,8 +15,9 @@ FIT = [
     "--outcome=Y",
     "--protected=A",
     "--gamma=0",
-    "--epochs=60",
+    "--epochs=20",
     "--batch-size=32",
+    "--learning-rate=0.01",
     "--no-compare",
 ]
 

@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_said_in_one_line(files, tmp_path, capsys, name):
 def test_every_route_is_taken_on_all_rows(files, tmp_path, capsys, route):
     out = tmp_path / "model"
     arguments = ["fit", str(files / "rows"), *described(files), "--out", str(out), "--route", route, "--epochs", "1"]
-    assert run([*arguments, "--tolerance", "0.9", "--json"]) == 0
+    assert run([*arguments, "--batch-size=64", "--learning-rate=0.02", "--tolerance=0.9", "--json"]) == 0
     said = capsys.readouterr()
     folder, chosen = ModelFolder.read(out), json.loads(said.out)["comparison"]["chosen"]
     assert chosen.startswith(route)

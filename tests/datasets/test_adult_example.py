@@ -74,6 +74,7 @@ def test_the_command_reads_the_raw_file_with_the_configuration(folder, tmp_path,
     assert tuple(columns.split(",")) == COLUMNS
 
 
+@pytest.mark.slow
 def test_the_script_goes_from_the_files_to_an_audit(folder, monkeypatch, capsys):
     script = EXAMPLE / "fit_and_audit.py"
     assert len(script.read_text().splitlines()) <= 60

@@ -106,6 +106,7 @@ class Watching:
         return through(frame)
 
 
+@pytest.mark.slow
 def test_answers_of_several_processes_are_written_down_as_they_come(tmp_path):
     graph = CausalGraph.from_edges("A -> L, L -> Y")
     arguments = {"inputs": ["L"], "n_points": 30, "n_interventions": 10, "file": tmp_path / "answers", **ROLES}

@@ -11,7 +11,7 @@ from ciplearn.estimators.preparation import Prepared
 
 
 def quick(scm):
-    return CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=40, learning_rate=1e-2, random_state=0)
+    return CIPRegressor(graph=scm.graph, outcome="Y", protected=["A"], epochs=30, learning_rate=15e-3, random_state=0)
 
 
 def test_search_keeps_to_the_tolerance_and_keeps_its_trace(scm, X, y):
@@ -39,7 +39,7 @@ def test_every_row_judges_once_where_rows_are_few(scm, X, y, monkeypatch):
         return of(cls, model, X, y, weights)
 
     monkeypatch.setattr(Judged, "of", classmethod(counted))
-    search = GammaSearch(quick(scm).set_params(epochs=15), tolerance=0.5, max_trials=2, refit=False, random_state=0)
+    search = GammaSearch(quick(scm).set_params(epochs=4), tolerance=0.5, max_trials=2, refit=False, random_state=0)
     search.fit(X, y)
     assert sizes == [120] * 5 * len(search.frontier_.points)
 
@@ -122,7 +122,8 @@ def test_bound_below_the_penalty_of_a_constant_is_said_to_be_out_of_reach(scm, X
 
 
 def test_bound_that_a_larger_gamma_may_meet_asks_for_one(scm, X, y):
-    search = GammaSearch(quick(scm), tolerance=1e-3, scoring="penalty", high=0.1, cv=1, refit=False, random_state=0)
+    model = quick(scm).set_params(epochs=40, learning_rate=1e-2)
+    search = GammaSearch(model, tolerance=1e-3, scoring="penalty", high=0.1, cv=1, refit=False, random_state=0)
     with pytest.warns(UserWarning, match=r"does not meet the bound 0.001: .*; raise high\.$"):
         search.fit(X, y)
 
@@ -173,9 +174,11 @@ def test_bad_settings_are_refused_before_anything_is_trained(scm, X, y, monkeypa
         GammaSearch(quick(scm), tolerance=0.0, scoring="penalty").fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_search_is_deterministic(scm, X, y):
+    model = quick(scm).set_params(epochs=10)
     first, second = (
-        GammaSearch(quick(scm), tolerance=0.2, scoring="score", max_trials=3, cv=1, random_state=0).fit(X, y)
+        GammaSearch(model, tolerance=0.2, scoring="score", max_trials=3, cv=1, random_state=0).fit(X, y)
         for _ in range(2)
     )
     assert first.best_gamma_ == second.best_gamma_
@@ -213,10 +216,12 @@ def test_rows_without_weight_do_not_judge():
     assert search.base_score_ < 3
 
 
+@pytest.mark.filterwarnings("ignore:Even")
 def test_former_names_of_scoring_and_cv_keep_working(scm, X, y):
     settings = {"tolerance": 0.5, "max_trials": 2, "refit": False, "random_state": 0}
-    new = GammaSearch(quick(scm), scoring="score", cv=2, **settings).fit(X, y)
-    former = GammaSearch(quick(scm), measure="score", folds=2, **settings)
+    model = quick(scm).set_params(epochs=10)
+    new = GammaSearch(model, scoring="score", cv=2, **settings).fit(X, y)
+    former = GammaSearch(model, measure="score", folds=2, **settings)
     with pytest.warns(DeprecationWarning, match="type scoring=|type cv="):
         former.fit(X, y)
     assert former.frontier_ == new.frontier_

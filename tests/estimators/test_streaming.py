@@ -47,7 +47,7 @@ def memory():
     return CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(frame.drop(columns="Y"), frame["Y"])
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", pytest.param("csv", marks=pytest.mark.slow)])
 def test_a_fit_on_files_learns_what_a_fit_in_memory_learns(folder, memory, ending):
     fresh = table(1000, seed=1)
     streamed = CIPRegressor(**SETTINGS, gamma=1.0, epochs=25).fit(str(folder / f"*.{ending}"))

@@ -59,6 +59,25 @@ def agrees(found):
     assert abs(found.truth[OURS]) < next(check.limit for check in conclusion.checks if check.asks == "effect")
 
 
+def test_command_prints_what_was_seen(demo, capsys, monkeypatch):
+    found, said = demo
+
+    def shown(folder, say=print, **settings):
+        for line in said:
+            say(line)
+        return found
+
+    monkeypatch.setattr("ciplearn.experiments.demo.run_demo", shown)
+    assert run(["demo"]) == 0
+    printed = capsys.readouterr().out
+    assert "What was seen" in printed
+    assert "applicants.png" in printed
+    assert run(["demo", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer) == {"sentences", "comparison", "audit", "verdict", "truth", "files"}
+    assert all(sentence in printed for sentence in answer["sentences"])
+
+
 def test_demo_says_the_figures_of_its_audit(demo):
     found, said = demo
     unit, sentences = found.report.unit, found.sentences()

@@ -31,7 +31,6 @@ QUICK = {
     "epochs": 15,
     "batch_size": 128,
     "learning_rate": 2e-2,
-    "early_stopping": True,
 }
 FEW = {"gammas": (1.0, 10.0), "shares": (0.2, 0.05, 0.0)}
 

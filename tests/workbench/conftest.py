@@ -60,8 +60,15 @@ def browser(tmp_path_factory):
         yield opened
 
 
+@pytest.fixture(scope="module")
+def blank_in_the_end(browser):
+    """A page that a module leaves open would draw, and ask for its server, as long as the browser lives."""
+    yield
+    browser.driver.get("about:blank")
+
+
 @pytest.fixture
-def web(browser, address):
+def web(browser, blank_in_the_end, address):
     """The page with nothing on it, on a desk."""
     browser.look(1440, 900)
     browser.open(address.partition("#")[0])

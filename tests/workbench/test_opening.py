@@ -46,7 +46,7 @@ def test_table_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("words", "route"),
     [
-        (["--route", "line", "--tolerance", "0.9"], "line"),
+        pytest.param(["--route", "line", "--tolerance", "0.9"], "line", marks=pytest.mark.slow),
         (["--learner", "linear"], "repair"),
         (["--gamma", "0.5"], "independence"),
     ],

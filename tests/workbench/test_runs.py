@@ -68,6 +68,7 @@ def trained(tmp_path_factory):
     desk.close()
 
 
+@pytest.mark.slow
 def test_stops_are_the_candidates_of_fit_and_the_chosen_one_is_fit_s(trained, tmp_path, monkeypatch, capsys):
     desk, run, _ = trained
     monkeypatch.chdir(tmp_path)

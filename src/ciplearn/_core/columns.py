@@ -218,7 +218,9 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     """Return a pandas frame with text labels for a pandas or polars frame, None for anything else."""
     refuse_lazy(X)
     if isinstance(X, pd.DataFrame):
-        frame = X.set_axis([str(label) for label in X.columns], axis=1)
+        # New labels take pandas as long as a network takes for some hundred rows.
+        labels = X.columns.tolist()
+        frame = X if all(type(label) is str for label in labels) else X.set_axis(list(map(str, labels)), axis=1)
     elif hasattr(X, "get_column") and hasattr(X, "columns"):  # polars, without importing it
         frame = pd.DataFrame({str(name): X.get_column(name).to_list() for name in X.columns})
     else:
@@ -226,7 +228,8 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     repeated = frame.columns[frame.columns.duplicated()].tolist()
     if repeated:
         raise InputError(f"X has several columns of the same name, got {repeated} more than once; rename them.")
-    return frame.assign(**{name: _plain(column) for name, column in frame.items() if column.dtype == object})
+    objects = [name for name, kind in frame.dtypes.items() if pd.api.types.is_object_dtype(kind)]
+    return frame.assign(**{name: _plain(frame[name]) for name in objects})
 
 
 def refuse_lazy(X: Any) -> None:

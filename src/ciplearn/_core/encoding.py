@@ -68,7 +68,7 @@ class NumberColumn:
 
     def encode(self, column: pd.Series) -> Array:  # (n,)
         """Return the scaled values."""
-        if not column.isna().all() and not holds_numbers(column):
+        if column.dtype != np.float64 and not column.isna().all() and not holds_numbers(column):
             raise InputError(
                 f"Column {self.name!r} held numbers in training, got {column.dtype} with values like "
                 f"{column.dropna().iloc[0]!r}; convert it to numbers."

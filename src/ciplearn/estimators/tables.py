@@ -249,8 +249,8 @@ def taken_for_possible(name: str, rows: int) -> str:
 
 
 def _refuse_missing(table: pd.DataFrame, used: tuple[str, ...], otherwise: str) -> None:
-    gaps = table[list(used)].isna()
-    if gaps.to_numpy().any():
+    if any(table[name].hasnans for name in used):
+        gaps = table[list(used)].isna()
         columns, rows = gaps.columns[gaps.any()].tolist(), f"{gaps.any(axis=1).sum()} of {len(table)} rows"
         raise InputError(f"Input contains NaN: {rows} miss a value in {columns}; drop or fill them, or {otherwise}.")
 

@@ -289,14 +289,17 @@ def _ratio(own: Array, context: Array, rows: Array, generator: Generator) -> Cal
     seed = int(generator.integers(2**31))
     last = generator.permutation(len(rows)) < len(rows) // 4
     kept, held_out = (_pairs(own, context, part, generator) for part in (rows[~last], rows[last]))
-    trials = [
-        *(make_pipeline(*_kernel_features(kept[0], seed), LogisticRegression(C=c, max_iter=500)) for c in _STRENGTHS),
-        HistGradientBoostingClassifier(
-            learning_rate=0.05, max_iter=100, min_samples_leaf=20, early_stopping=False, random_state=seed
-        ),
-    ]
-    losses = [log_loss(held_out[1], each.fit(*kept).predict_proba(held_out[0])) for each in trials]
-    chosen = trials[int(np.argmin(losses))].fit(*_pairs(own, context, rows, generator))
+    features = make_pipeline(*_kernel_features(kept[0], seed)).fit(kept[0])
+    seen, asked = features.transform(kept[0]), features.transform(held_out[0])
+    lines = [LogisticRegression(C=strength, max_iter=500) for strength in _STRENGTHS]
+    trees = HistGradientBoostingClassifier(
+        learning_rate=0.05, max_iter=100, min_samples_leaf=20, early_stopping=False, random_state=seed
+    )
+    answers = [each.fit(seen, kept[1]).predict_proba(asked) for each in lines]
+    answers.append(trees.fit(*kept).predict_proba(held_out[0]))
+    trials = [*(make_pipeline(features, line) for line in lines), trees]
+    best = int(np.argmin([log_loss(held_out[1], each) for each in answers]))
+    chosen = trials[best].fit(*_pairs(own, context, rows, generator))
 
     def odds(pairs: Array) -> Array:
         probability = chosen.predict_proba(pairs)

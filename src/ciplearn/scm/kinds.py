@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -27,6 +28,12 @@ KEPT: dict[str, type] = {}
 
 # Each of a vector's numbers is a column with a name.
 _LONGEST_VECTOR = 10**6
+
+
+@lru_cache(maxsize=256)
+def _index_of(levels: tuple[Any, ...]) -> pd.Index:
+    """What finds a label among levels: made once, and asked in every world."""
+    return pd.Index(levels, dtype=object)
 
 
 def kept(part: _Part) -> _Part:
@@ -155,7 +162,7 @@ class Categories(Kind):
         kind = object if all(isinstance(level, str) for level in self.levels) else None
         labels = pd.Index(np.asarray(values, dtype=object), dtype=kind, copy=False)
         try:
-            codes = pd.Index(self.levels, dtype=object).get_indexer(labels)
+            codes = _index_of(self.levels).get_indexer(labels)
         except TypeError:
             raise InputTypeError(
                 f"{node} must be a label per row, got {values!r:.200}; pass one of its levels."
