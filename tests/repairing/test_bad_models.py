@@ -255,7 +255,7 @@ def test_hostile_arguments_of_a_repaired_model(labels):
         *((lambda coverage: around(rows, coverage), value) for value in (None, "1", 1j, np.zeros(2), np.nan, 1)),
         *((repaired.frontier, value) for value in (rows.iloc[:0], [1], None, pd.concat([rows, rows[["L"]]], axis=1))),
         *((repaired.predict, value) for value in (rows["L"], rows.assign(L=[[1]] * 200))),
-        *((repaired.calibrated, value) for value in ("rows", None)),
+        *((repaired.calibrated, value) for value in ("rows", None, *([] if labels else [rows.assign(Y="x")]))),
         *((repaired.distil, value) for value in (None, LinearRegression, "x")),
         (repaired.distil, LinearRegression() if labels else LogisticRegression()),
         *((repaired.save, value) for value in (None, 3, "a\0b")),

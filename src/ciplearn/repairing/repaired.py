@@ -31,7 +31,7 @@ from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Conformal, Curve
 from ciplearn.repairing.worlds import Worlds
-from ciplearn.scm.kinds import Array
+from ciplearn.scm.kinds import Array, Scalar
 
 _UNMEASURED = (
     "No rows have measured this model's intervals and sets, which need an outcome of one number or of labels; "
@@ -88,7 +88,8 @@ class Repaired:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()
         ask = partial(strict.numbers if self.asked.classes is None else strict.predict_proba, rows)
-        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), ask, self.asked.classes))
+        truth = rows[self.outcome].to_numpy() if self.asked.classes is not None else Scalar().read(rows, self.outcome)
+        return replace(self, conformal=Conformal.of(truth, ask, self.asked.classes))
 
     @property
     def classes_(self) -> Array:

@@ -276,6 +276,8 @@ class RowNoise(np.random.Generator):
 
     def __init__(self, rows: pd.DataFrame, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
+        # Whatever types hold them: 1 and 1.0 are the same number.
+        rows = rows.assign(**{name: as_numbers(rows[name]) for name in rows.columns if holds_numbers(rows[name])})
         self._rows = (pd.util.hash_pandas_object(rows, index=False).to_numpy() % _PLACES).astype(np.int64)
 
     def _by_row(self, law: Any, size: Any, *parameters: float) -> Any:
