@@ -182,7 +182,7 @@ class Repaired:
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
             parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))
-        return np.concatenate(parts) if parts else np.empty((0, len(strengths), 1))
+        return np.concatenate(parts) if parts else np.empty((0, len(strengths), self.asked.width))
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         known = self._checked(rows)
@@ -195,7 +195,7 @@ class Repaired:
         rows = self._checked(X)
         chunks = list(row_chunks(len(rows), self.engine.calls if self.strength else 1))
         if not chunks:
-            return np.empty((0, 1))
+            return np.empty((0, self.asked.width))
         # disable=None: quiet where nobody watches.
         bar = tqdm(chunks, desc="worlds", unit="part", disable=None if len(chunks) > 1 else True, leave=False)
         return np.concatenate([self._of(rows.iloc[places]) for places in bar])
@@ -224,10 +224,10 @@ class Repaired:
         """
         if self.asked.classes is None and self.conformal is None:
             raise InputError(_UNMEASURED)
-        if self.asked.classes is not None or self.conformal is None:
+        strict = self.strict().numbers(X)
+        if self.asked.classes is not None or self.conformal is None or strict.shape[1] > 1:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
-        strict = self.strict().numbers(X)[:, :1]
         return np.hstack([strict - radius, strict + radius])
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> list[tuple[Any, ...]]:
