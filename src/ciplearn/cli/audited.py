@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 
 from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.errors import CiplearnError, InputError, OddRowsWarning
 from ciplearn._core.rows import as_generator
 from ciplearn._core.workers import OneProcess
 from ciplearn.causal import CausalGraph, Verdict
@@ -23,6 +24,7 @@ from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
 from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import is_unconstrained
+from ciplearn.estimators.tables import OddRows
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
@@ -97,6 +99,10 @@ class Audited:
             verdict = _judged_anew(verdict, drawn, foreign)
         more = [node for node in drawn.observed if node not in folder.kinds]
         rows, every, about, unknown = folder.rows(source, more)
+        for sentence in OddRows.of(folder.model, rows[list(folder.inputs)]).sentences(folder.model):
+            note(sentence)
+        # Said once; the models are asked about these rows and their worlds many times, until the command ends.
+        warnings.simplefilter("ignore", OddRowsWarning)
         task = folder.training["task"]
         rows, every = (_labelled(table, verdict, task) for table in (rows, every))
         subject = cls(None, folder, verdict, task, rows, every, about, unknown, positive)
