@@ -278,6 +278,7 @@ def test_hostile_arguments_of_a_repaired_model(labels):
         *((repaired.at, value) for value in ("1", np.zeros(2), pd.NA, np.timedelta64(1, "s"), np.nan)),
         *((lambda coverage: around(rows, coverage), value) for value in (None, "1", 1j, np.zeros(2), np.nan, 1)),
         *((repaired.frontier, value) for value in (rows.iloc[:0], [1], None, pd.concat([rows, rows[["L"]]], axis=1))),
+        *((lambda some: repaired.along(rows, some), value) for value in (None, [], 3, ["a"], [None], [-1], [np.nan])),
         *((repaired.predict, value) for value in (rows["L"], rows.assign(L=[[1]] * 200))),
         *((repaired.calibrated, value) for value in ("rows", None, *([] if labels else [rows.assign(Y="x")]))),
         *((repaired.distil, value) for value in (None, LinearRegression, "x")),

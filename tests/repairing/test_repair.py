@@ -338,6 +338,18 @@ def test_outcome_that_acts_on_what_is_read_is_not_needed_to_predict():
     assert repaired.distil(LinearRegression()).left < 0.05
 
 
+@pytest.mark.parametrize("read", ["hours", "age", "training"])
+def test_a_known_causal_model_asks_for_the_causes_of_what_is_read(read):
+    world = datasets.applicants()
+    people = world.sample(300, random_state=0)
+    repaired = repair(
+        lambda frame: frame[read] * 1.0, people, scm=world, outcome="income", protected="sex", inputs=[read]
+    )
+    assert repaired.rests_on == "formula"
+    assert "region" in repaired.inputs_
+    assert repaired.curve["left"].iloc[-1] < 1e-12
+
+
 def test_hidden_cause_between_two_columns_is_drawn():
     draw = np.random.default_rng(0)
     a, h, e, f = draw.integers(2, size=600), *draw.normal(size=(3, 600))

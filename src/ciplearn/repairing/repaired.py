@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
-from ciplearn._core.arguments import non_negative, share
+from ciplearn._core.arguments import non_negative, several, share
 from ciplearn._core.columns import checked_table
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError
@@ -177,8 +177,10 @@ class Repaired:
 
     def along(self, rows: pd.DataFrame, strengths: Sequence[float]) -> Array:  # (n, strengths, q)
         """Return the predictions at several strengths; the model is asked about each world once."""
-        known = self._checked(rows)
-        parts = []
+        known, parts = self._checked(rows), []
+        strengths = [self.at(strength).strength for strength in several(strengths, "strengths")]
+        if not strengths:
+            raise InputError("strengths names none; pass for example [0, 1].")
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
             parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))

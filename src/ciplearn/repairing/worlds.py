@@ -69,10 +69,11 @@ class Worlds:
 
     @cached_property
     def _behind(self) -> tuple[str, ...]:
-        """Columns of what the model reads, of A, of what lies between, and of their parents."""
+        """Columns of what the model reads, of A, of what lies between, and of their causes."""
         graph = self.scm.graph
-        near = {parent for node in self._moving for parent in graph.parents(node)}
-        known = [node for node in graph.observed if node in {*near, *self._moving, *self.protected}]
+        read = [node for node in graph.observed if {*self.scm.columns([node])} & {*self.inputs}]
+        causes = graph.ancestors([*read, *self._moving, *self.protected])
+        known = [node for node in graph.observed if node in causes]
         return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known), *self.ratio.columns]))
 
     @cached_property
