@@ -145,7 +145,9 @@ def starting(address=None):
 
 def _serve(address):
     for name in _LOADED.split():
-        importlib.import_module(name)
+        # Of an extra that is not installed nothing is loaded: what needs it is skipped.
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     # What is loaded stays; a fork that looks through it for garbage copies it page by page.
     gc.collect()
     gc.freeze()

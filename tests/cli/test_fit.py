@@ -282,6 +282,22 @@ def test_labels_that_only_held_out_rows_show_are_counted_in_a_sentence(tmp_path,
     assert " in S (" in said
 
 
+def test_new_labels_of_a_repaired_model_are_said_once_by_fit_and_by_audit(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    S, A = [*draw.integers(3, size=390), *range(90, 100)], draw.integers(2, size=400)
+    table = pd.DataFrame({"S": S, "A": np.where(A, "x", "y"), "L": A + draw.normal(size=400)})
+    table.assign(Y=table["L"] + draw.normal(size=400)).to_csv("t.csv", index=False)
+    roles = ["--graph=S -> Y, A -> L, L -> Y", "--outcome=Y", "--protected=A", "--categories=S"]
+    assert run(["fit", "t.csv", *roles, "--strict", "--learner=linear", "--preset=quick", "--out=m"]) == 0
+    fitted = capsys.readouterr().err
+    effort = ["--points=40", "--interventions=4", "--draws=2", "--scm-rows=100", "--doubt=0", "--no-gate"]
+    assert run(["audit", "m", "t.csv", *effort]) == 0
+    for said in (fitted, capsys.readouterr().err):
+        assert said.count("training never saw") == 1
+        assert "of which the model knows nothing: " in said
+
+
 def test_the_models_that_are_compared_share_one_penalty_on_the_rows_that_judge(place, tmp_path, monkeypatch):
     prepared, penalty_on = [], CIPEstimator.penalty_on
     monkeypatch.setattr(CIPEstimator, "penalty_on", lambda *call: prepared.append(len(call[1])) or penalty_on(*call))

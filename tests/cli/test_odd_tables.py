@@ -47,7 +47,8 @@ def test_row_of_too_many_cells_is_refused_wherever_it_stands(place, capsys, chun
     path.write_text((place / "good.csv").read_text() + "1,2,3,4,5\n")
     said = refusal(capsys, run(["predict", "model", "ragged.csv", "--out=p.csv", f"--chunk-rows={chunk}"]))
     assert "ragged.csv is no regular table" in said
-    assert "line 62" in said
+    # Newer versions of pandas count the cells of such a line.
+    assert "line 62 has 5 cells" in said or "row 61 has more cells than the 4" in said
     assert not (place / "p.csv").exists()
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,18 @@ def test_folder_without_its_model_says_so(repaired, place, capsys, monkeypatch):
     refused = capsys.readouterr().err
     assert "does not hold the model that was repaired" in refused
     assert "--predictor MODULE:NAME" in refused
+
+
+@pytest.mark.parametrize("roles", [None, 7, [], {"verdict": []}, {"verdict": 7}, {"verdict": {"holds": 1}}])
+def test_roles_that_were_changed_are_refused(roles, repaired, place, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    shutil.copytree(repaired, tmp_path / "model")
+    (tmp_path / "model" / "SHA256SUMS").unlink()
+    record = tmp_path / "model" / "training.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "roles": roles}))
+    assert run(["audit", str(tmp_path / "model"), "t.csv", "--predictor=approved_model:model", "--out=never.html"]) == 2
+    assert "training.json" in capsys.readouterr().err
+    assert not (place / "never.html").exists()
 
 
 def test_what_repair_says_to_type_next_audits_the_repaired_model(place, capsys, monkeypatch):

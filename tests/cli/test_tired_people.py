@@ -21,6 +21,9 @@ COMMANDS = {
     "check": ["check", GRAPH, *ROLES, "--data", TABLE, "--tests=1", "--svg=x.svg"],
     "imagine": ["imagine", TABLE, "--graph", GRAPH, *ROLES, "--out=x.csv", *EFFORT],
 }
+# Newer versions of pandas count the cells of a line that has too many.
+COUNTED, UNCOUNTED = "line 62 has 7 cells, and those above have 6", "row 61 has more cells than the 6 of the first line"
+TOO_MANY_CELLS = COUNTED if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else UNCOUNTED
 ALL, READING_ALL = tuple(COMMANDS), ("fit", "check", "imagine")
 
 
@@ -143,7 +146,7 @@ TABLES = {
     ),
     "a line of too many cells": (
         lambda: text()() + b"1,2,3,4,5,6,7\n",
-        {ALL: "line 62 has 7 cells, and those above have 6; correct that line"},
+        {ALL: TOO_MANY_CELLS},
     ),
     "an outcome that never varies": (
         text(lambda t: t.assign(income=1)),

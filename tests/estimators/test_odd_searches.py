@@ -126,5 +126,8 @@ def test_class_that_training_has_not_seen_has_no_probability(X):
 
 def test_bytes_that_are_no_table_are_refused(tmp_path):
     (tmp_path / "bytes.csv").write_bytes(bytes(range(1, 256)))
-    with pytest.raises(InputError, match="no table of a frontier"):
-        Frontier.from_csv(tmp_path / "bytes.csv")
+    (tmp_path / "long.csv").write_text("[]" * 9999)
+    for name in ("bytes.csv", "long.csv"):
+        with pytest.raises(InputError, match="no table of a frontier") as said:
+            Frontier.from_csv(tmp_path / name)
+        assert len(str(said.value)) < 400

@@ -31,7 +31,7 @@ class Chances:
     """A classifier by its face alone."""
 
     def __init__(self, chances, classes=("no", "yes")):
-        self.chances, self.classes_ = chances, np.array(classes)
+        self.chances, self.classes_ = chances, np.array(list(classes))
 
     def predict_proba(self, X):
         return np.tile(self.chances, (len(X), 1))
@@ -66,6 +66,30 @@ def test_model_that_returns_another_number_of_rows():
 )
 def test_answers_that_are_no_numbers(answer, match):
     refused(answer, match)
+
+
+def test_model_of_several_numbers_has_no_interval():
+    rows = table()
+    repaired = repair(lambda frame: frame[["L", "Z"]].to_numpy(), rows, graph=GRAPH, outcome="Y", protected="A")
+    assert repaired.at(strength=0).predict(rows).shape == (200, 2)
+    for measured in (repaired, repaired.calibrated(rows)):
+        with pytest.raises(CiplearnError, match=r"need(s)? an outcome of one number"):
+            measured.predict_interval(rows)
+
+
+def test_no_rows_of_three_labels_have_three_probabilities():
+    rows = table().assign(Y=lambda rows: np.where(rows["Y"] > 1, "c", np.where(rows["Y"] > 0, "b", "a")))
+    repaired = repair(Chances([0.2, 0.3, 0.5], "abc"), rows, graph=GRAPH, outcome="Y", protected="A")
+    assert repaired.predict_proba(rows.iloc[:0]).shape == (0, 3)
+    assert repaired.along(rows.iloc[:0], [0, 1]).shape == (0, 2, 3)
+
+
+def test_index_that_has_the_names_of_columns_does_not_matter():
+    rows = table().set_index(["A", "L"], drop=False)
+    repaired, plain = (
+        repair(lambda frame: frame["L"], each, graph=GRAPH, outcome="Y", protected="A") for each in (rows, table())
+    )
+    assert (repaired.predict(rows) == plain.predict(table())).all()
 
 
 def test_model_that_looks_at_the_rows_beside():
@@ -254,8 +278,9 @@ def test_hostile_arguments_of_a_repaired_model(labels):
         *((repaired.at, value) for value in ("1", np.zeros(2), pd.NA, np.timedelta64(1, "s"), np.nan)),
         *((lambda coverage: around(rows, coverage), value) for value in (None, "1", 1j, np.zeros(2), np.nan, 1)),
         *((repaired.frontier, value) for value in (rows.iloc[:0], [1], None, pd.concat([rows, rows[["L"]]], axis=1))),
+        *((lambda some: repaired.along(rows, some), value) for value in (None, [], 3, ["a"], [None], [-1], [np.nan])),
         *((repaired.predict, value) for value in (rows["L"], rows.assign(L=[[1]] * 200))),
-        *((repaired.calibrated, value) for value in ("rows", None)),
+        *((repaired.calibrated, value) for value in ("rows", None, *([] if labels else [rows.assign(Y="x")]))),
         *((repaired.distil, value) for value in (None, LinearRegression, "x")),
         (repaired.distil, LinearRegression() if labels else LogisticRegression()),
         *((repaired.save, value) for value in (None, 3, "a\0b")),

@@ -187,7 +187,7 @@ def entries(value, path=()):
         yield from entries(value[place], (*path, place))
 
 
-@pytest.mark.parametrize("change", ["left out", None, "text", -1, [], {}])
+@pytest.mark.parametrize("change", ["left out", None, "text", -1, 0, [], {}])
 def test_changed_description_is_refused_or_still_predicts(change, saved, X):
     _, folder = saved
     (folder / "SHA256SUMS").unlink()

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from sklearn.linear_model import LinearRegression
 
 from ciplearn import CausalGraph, fit_scm
@@ -196,3 +198,21 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
         path.write_bytes(struct.pack("<Q", len(text)) + text)
         with pytest.raises(InputError, match=words):
             EstimatedModel.load(path)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_a_model_of_any_scale_is_read_and_numbers_that_no_training_leaves_are_refused(size, tmp_path):
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=200)
+    table = pd.DataFrame({"A": a, "B": np.sin(a) + generator.normal(size=200) / 10}) * size
+    path = tmp_path / "model.safetensors"
+    model = fit_scm(CausalGraph.from_edges("A -> B"), table)
+    model.save(path)
+    assert EstimatedModel.load(path).sample(9, random_state=0).equals(model.sample(9, random_state=0))
+    with safe_open(str(path), framework="numpy") as stream:
+        header, arrays = stream.metadata(), {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    name = next(name for name, array in arrays.items() if array.dtype.kind == "f" and array.size)
+    arrays[name].flat[0] = -1e200
+    save_file(arrays, path, metadata=header)
+    with pytest.raises(InputError, match="is damaged: it holds numbers beyond"):
+        EstimatedModel.load(path)

@@ -220,7 +220,7 @@ def run(arguments: list[str]) -> int:
     """Run one call, without the name of the program, and return its exit code; mistakes are said, not raised."""
     NOTED.clear()
     try:
-        with _ending.heard():
+        with _ending.heard(), warnings.catch_warnings():
             result = app(arguments, standalone_mode=False)
             sys.stdout.flush()
     except CiplearnError as problem:

@@ -24,7 +24,6 @@ from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli.output import note
 from ciplearn.cli.training_table import TASKS, TrainingTable
 from ciplearn.estimators.base import CIPEstimator
-from ciplearn.estimators.problem import Roles
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.repairing import Repaired, load_model, load_repaired, save_model
 from ciplearn.repairing.kept import DESCRIPTION as REPAIRED
@@ -60,6 +59,7 @@ class ModelFolder:
     model: Any  # an estimator of ours, or a repaired model
     training: Mapping[str, Any]  # everything that ``training.json`` says
     held_out: np.ndarray[Any, Any]  # places in the training table that training never saw
+    verdict: Verdict | None  # what the graph says about the roles
 
     @classmethod
     def read(cls, path: Path, model: Any = None, foreign: Foreign | None = None) -> ModelFolder:
@@ -77,13 +77,16 @@ class ModelFolder:
             version = training["format"]
             if version == _FORMAT:
                 _check(training, model)
+                verdict = getattr(model, "verdict_", None)
+                if verdict is None and (said := training.get("roles", {}).get("verdict")) is not None:
+                    verdict = Verdict.from_dict(said, CausalGraph.from_text(training["settings"]["graph"]))
                 held_out = np.array(read_listed(path, _HELD_OUT).decode().split()[1:], dtype=np.int64)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(f"{path / _TRAINING} or {_HELD_OUT} is lost or damaged; fit the model anew.") from error
         if version != _FORMAT:
             advice = "update ciplearn" if isinstance(version, int) and version > _FORMAT else "fit the model anew"
             raise InputError(f"{path} has format {version!r:.40}, and this ciplearn reads {_FORMAT}; {advice}.")
-        return cls(path, model, training, held_out)
+        return cls(path, model, training, held_out, verdict)
 
     @cached_property
     def trained_rows(self) -> TrainedRows | None:
@@ -94,15 +97,6 @@ class ModelFolder:
             return TrainedRows.from_bytes(read_listed(self.path, _TRAINED))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self.path / _TRAINED} is damaged; fit the model anew.") from error
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """What the graph says about the roles."""
-        verdict: Verdict | None = getattr(self.model, "verdict_", None)
-        if verdict is None and "roles" in self.training:
-            graph = CausalGraph.from_text(self.training["settings"]["graph"])
-            verdict = Roles.from_dict(self.training["roles"], graph).verdict
-        return verdict
 
     def at(self, strength: float) -> ModelFolder:
         """Return the folder with its repaired model at another strength."""

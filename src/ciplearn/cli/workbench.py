@@ -34,13 +34,13 @@ def workbench(asked: Workbench) -> None:
     from ciplearn.workbench.store import InUseError, Store, default_folder
 
     bundle_file("index.html")
+    drawn = None if asked.graph is None else options.read_graph(asked.graph)
     about = [str(path.resolve()) if path is not None else "" for path in (asked.table, asked.model)]
     try:
         store = Store(asked.folder or default_folder(*about, asked.graph or "", "demo" if asked.demo else ""))
     except InUseError as elsewhere:
         complain(f"ciplearn: {elsewhere}")
         raise typer.Exit(1) from elsewhere
-    drawn = None if asked.graph is None else options.read_graph(asked.graph)
     desk = opened(store, table=asked.table, graph=drawn, model=asked.model, demo=asked.demo)
     secret = secrets.token_urlsafe(32)
     host, listening = asked.host, _listen(asked.host, asked.port or store.port, fixed=bool(asked.port))

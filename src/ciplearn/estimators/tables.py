@@ -220,7 +220,7 @@ class OddRows:
             most = self.unseen.most_common(_MOST_LABELS_NAMED)
             named = ", ".join(f"{label!r} in {column} ({count})" for (column, label), count in most)
             more = f" and {len(self.unseen) - len(most)} more" if len(self.unseen) > len(most) else ""
-            yield f"training never saw these labels, which the model takes for none that it knows: {named}{more}."
+            yield f"training never saw these labels, of which the model knows nothing: {named}{more}."
         for name, some in self.far.items():
             yield f"{far_outside(model.encoding_, name, *some)}."
         for name, count in self.impossible.items():

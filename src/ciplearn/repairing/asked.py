@@ -74,6 +74,11 @@ class Asked:
         answer = finite_numbers(self.foreign.answer(shown), self.foreign.name)
         return answer.reshape(len(answer), -1) if self.classes is None else self._probabilities(answer)
 
+    @property
+    def width(self) -> int:
+        """How many numbers answer a row, as far as labels tell."""
+        return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
+
     def as_trained(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Show labels in the kind of column that the model was trained on."""
         other = {name: kind for name, kind in self.kinds.items() if name in frame and frame[name].dtype != kind}

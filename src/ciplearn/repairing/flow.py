@@ -136,7 +136,7 @@ def ground(
     if not names:
         raise InputError("Nothing is protected; name the variables whose change is imagined.")
     nodes = {column: node_of(column, drawn.nodes) for column in map(str, table.columns)}
-    known = table[[column for column in table.columns if nodes[str(column)] in drawn.observed]]
+    known = table[[column for column in table.columns if nodes[str(column)] in drawn.observed]].reset_index(drop=True)
     missing = next((name for name in (*names, outcome) if name not in map(nodes.get, known.columns)), None)
     if missing is not None:
         raise InputError(f"The table has no column of {missing!r}; add it, or name a node that the table shows.")

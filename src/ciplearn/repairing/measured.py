@@ -97,7 +97,7 @@ class Conformal:
     def of(cls, truth: Array, strict: Callable[[], Array], classes: Array | None) -> Conformal:  # (n,)
         """Score rows by their outcome and what the strict predictor says of them, (n, q), when it is asked."""
         if classes is None:
-            return cls(lambda: np.abs(truth.astype(float) - strict()[:, 0]))
+            return cls(lambda: np.abs(truth - strict()[:, 0]))
         known = {bare(label): place for place, label in enumerate(classes)}
         codes = np.array([known.get(bare(label), -1) for label in truth], dtype=int)
         # A label that the model does not know is never in a set.

@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from tqdm import tqdm
 
-from ciplearn._core.arguments import non_negative, share
+from ciplearn._core.arguments import non_negative, several, share
 from ciplearn._core.columns import checked_table
 from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import FarOutsideWarning, InputError
@@ -31,7 +31,7 @@ from ciplearn.repairing.formula import Engine
 from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Conformal, Curve
 from ciplearn.repairing.worlds import Worlds
-from ciplearn.scm.kinds import Array
+from ciplearn.scm.kinds import Array, Scalar
 
 _UNMEASURED = (
     "No rows have measured this model's intervals and sets, which need an outcome of one number or of labels; "
@@ -88,7 +88,8 @@ class Repaired:
             raise InputError(f"The rows lack the outcome {self.outcome!r}, which intervals are measured by; add it.")
         rows, strict = rows[rows[self.outcome].notna()], self.strict()
         ask = partial(strict.numbers if self.asked.classes is None else strict.predict_proba, rows)
-        return replace(self, conformal=Conformal.of(rows[self.outcome].to_numpy(), ask, self.asked.classes))
+        truth = rows[self.outcome].to_numpy() if self.asked.classes is not None else Scalar().read(rows, self.outcome)
+        return replace(self, conformal=Conformal.of(truth, ask, self.asked.classes))
 
     @property
     def classes_(self) -> Array:
@@ -176,12 +177,14 @@ class Repaired:
 
     def along(self, rows: pd.DataFrame, strengths: Sequence[float]) -> Array:  # (n, strengths, q)
         """Return the predictions at several strengths; the model is asked about each world once."""
-        known = self._checked(rows)
-        parts = []
+        known, parts = self._checked(rows), []
+        strengths = [self.at(strength).strength for strength in several(strengths, "strengths")]
+        if not strengths:
+            raise InputError("strengths names none; pass for example [0, 1].")
         for places in row_chunks(len(known), 1 + len(self.worlds.levels)):
             knob = self.engine.knob(known.iloc[places])
             parts.append(np.stack([knob.at(strength) for strength in strengths], axis=1))
-        return np.concatenate(parts) if parts else np.empty((0, len(strengths), 1))
+        return np.concatenate(parts) if parts else np.empty((0, len(strengths), self.asked.width))
 
     def _measured_on(self, rows: pd.DataFrame) -> Curve:
         known = self._checked(rows)
@@ -194,7 +197,7 @@ class Repaired:
         rows = self._checked(X)
         chunks = list(row_chunks(len(rows), self.engine.calls if self.strength else 1))
         if not chunks:
-            return np.empty((0, 1))
+            return np.empty((0, self.asked.width))
         # disable=None: quiet where nobody watches.
         bar = tqdm(chunks, desc="worlds", unit="part", disable=None if len(chunks) > 1 else True, leave=False)
         return np.concatenate([self._of(rows.iloc[places]) for places in bar])
@@ -223,10 +226,10 @@ class Repaired:
         """
         if self.asked.classes is None and self.conformal is None:
             raise InputError(_UNMEASURED)
-        if self.asked.classes is not None or self.conformal is None:
+        strict = self.strict().numbers(X)
+        if self.asked.classes is not None or self.conformal is None or strict.shape[1] > 1:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
-        strict = self.strict().numbers(X)[:, :1]
         return np.hstack([strict - radius, strict + radius])
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> list[tuple[Any, ...]]:

@@ -69,10 +69,11 @@ class Worlds:
 
     @cached_property
     def _behind(self) -> tuple[str, ...]:
-        """Columns of what the model reads, of A, of what lies between, and of their parents."""
+        """Columns of what the model reads, of A, of what lies between, and of their causes."""
         graph = self.scm.graph
-        near = {parent for node in self._moving for parent in graph.parents(node)}
-        known = [node for node in graph.observed if node in {*near, *self._moving, *self.protected}]
+        read = [node for node in graph.observed if {*self.scm.columns([node])} & {*self.inputs}]
+        causes = graph.ancestors([*read, *self._moving, *self.protected])
+        known = [node for node in graph.observed if node in causes]
         return tuple(dict.fromkeys([*self.inputs, *self.scm.columns(known), *self.ratio.columns]))
 
     @cached_property
@@ -276,6 +277,8 @@ class RowNoise(np.random.Generator):
 
     def __init__(self, rows: pd.DataFrame, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
+        # Whatever types hold them: 1 and 1.0 are the same number.
+        rows = rows.assign(**{name: as_numbers(rows[name]) for name in rows.columns if holds_numbers(rows[name])})
         self._rows = (pd.util.hash_pandas_object(rows, index=False).to_numpy() % _PLACES).astype(np.int64)
 
     def _by_row(self, law: Any, size: Any, *parameters: float) -> Any:

@@ -367,6 +367,7 @@ def network_from(described: dict[str, Any], module: nn.Module | None) -> nn.Modu
         return networks.MeanNetwork(parts, flag(described["labels"], "labels"))
     if "perceptron" in described:
         n_inputs, hidden, n_outputs = described["perceptron"]
+        n_inputs, n_outputs = (whole(width, "A width", minimum=1) for width in (n_inputs, n_outputs))
         n = described.get("ramps", 0)
         return networks.Perceptron(n_inputs, hidden, n_outputs, ramps=networks.Ramps([0] * n, [0.0] * n, [1.0] * n))
     if "trees" in described:

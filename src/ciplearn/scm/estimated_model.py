@@ -35,6 +35,7 @@ from ciplearn.scm.report import FitReport
 
 _FORMAT = "1"
 _HEADER = "ciplearn.scm"
+_LARGEST = 1e150  # the square of a larger number is no number any more
 
 
 class EstimatedModel(StructuralCausalModel):
@@ -160,6 +161,9 @@ def read_parts(path: Path) -> dict[str, Any]:
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} cannot be read as a saved model: {error}; write it anew with save.") from error
+    numbers = [array[np.isfinite(array)] for array in arrays.values() if array.dtype == np.float64]
+    if any(np.abs(array).max(initial=0) > _LARGEST for array in numbers):
+        raise InputError(f"{path} is damaged: it holds numbers beyond {_LARGEST:g}; write it anew with save.")
     if header.get("format") != _FORMAT or _HEADER not in header:
         raise InputError(f"{path} holds no causal model that this version reads; write it anew with save.")
     with _sound(path):
