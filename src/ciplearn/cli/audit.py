@@ -261,7 +261,7 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     return {
         # Rows that train, too, are what tells: two causal models of them disagree.
         "cannot be told": f"{made_by} MORE_ROWS.csv {options} --out again",
-        "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
+        "passes": f"ciplearn predict {shlex.quote(name)} {table} --out predictions.csv",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }
