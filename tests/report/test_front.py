@@ -169,6 +169,7 @@ def test_largest_effect_names_its_pair_so_that_another_pair_before_is_no_second_
 def test_what_is_known_of_the_next_step_stands_before_it(make_report):
     steps = {"fails": "ciplearn fit again"}
     page = make_report(remedy="This passes, and explains 40 %.", next_steps=steps).to_html()
-    assert '<p class="next">This passes, and explains 40 %. Next: <code>ciplearn fit again</code></p>' in page
+    words = "<span>ciplearn</span> <span>fit</span> <span>again</span>"
+    assert f'<p class="next">This passes, and explains 40 %. Next: <code>{words}</code></p>' in page
     alone = make_report(remedy="Nothing useful passes.", next_steps={}).to_html()
     assert '<p class="next">Nothing useful passes.</p>' in alone
