@@ -204,6 +204,7 @@ def _routes_compared(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) 
     with progress("comparing routes", "training") as bar:
         scoring = None if plan.by_goal else plan.measure
         comparison = compare_routes(base, X, y, goal, scoring, **how, random_state=seed, verbose=bar)
+        bar.total = bar.n  # not every learner needs all of its trainings
     # A line has no gamma, and the predictor without a penalty keeps its place.
     kept = {getattr(comparison.model, "gamma_", math.inf): comparison.chosen, 0.0: comparison.free}
     measured = comparison.table.set_index("name")[["loss", "score"]].astype(float)
@@ -218,6 +219,7 @@ def _gamma_searched(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) -
         asked: dict[str, Any] = {"low": _LOW, "high": _HIGH, "max_trials": plan.trials, "refit": plan.refit}
         asked |= {"validation_fraction": _JUDGES, "verbose": bar, "random_state": seed}
         search = GammaSearch(base, plan.allowed or 0.0, plan.measure, **asked).fit(X, y)
+        bar.total = bar.n  # what is found early needs no more trials
     return Trained(search.best_estimator_, search.models_, search.frontier_.points, search.remark_)
 
 
