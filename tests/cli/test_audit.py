@@ -1,6 +1,7 @@
 import contextlib
 import io
 import json
+import math
 import re
 import shlex
 from dataclasses import replace
@@ -174,7 +175,7 @@ def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_tha
         return SimpleNamespace(conclusion=SimpleNamespace(state=state), audit=None)
 
     roles = SimpleNamespace(outcome="Y", protected=("A",))
-    subject = SimpleNamespace(is_ours=True, verdict=roles, strict_end=lambda audit, seed: stated(state))
+    subject = SimpleNamespace(is_ours=True, verdict=roles, stricter=lambda audit, seed: (math.inf, stated(state)))
     folder = SimpleNamespace(path=Path("m"), training={"tolerance": 0.1, "gamma": 1.0, "settings": {}}, model=None)
     asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=SimpleNamespace(seed=0))
     remedy, steps = _remedy(subject, asked, stated("fails"), _next_steps(subject, asked))
@@ -187,7 +188,7 @@ def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_tha
 @pytest.mark.parametrize(("preset", "tried"), [("standard", True), ("quick", False)])
 def test_what_would_pass_is_tried_unless_doubts_are_left_out(known, capsys, monkeypatch, preset, tried):
     monkeypatch.setattr(Audited, "_doubts", lambda *given: {})
-    monkeypatch.setattr(Audited, "strict_end", lambda self, found, seed: calls.append(seed))
+    monkeypatch.setattr(Audited, "stricter", lambda self, found, seed: calls.append(seed))
     calls = []
     effort = ["--points=40", "--interventions=15", "--draws=2", "--max-effect=0", f"--preset={preset}"]
     table = ["--scm", str(known / "scm.yaml"), "--out", str(known / "r.html")]
@@ -201,7 +202,9 @@ def test_a_model_is_repaired_on_rows_that_do_not_judge_it_also_where_all_rows_ar
     some = replace(subject, every=subject.every.drop(subject.rows.index[:5]))
     scm = read_scm(known / "scm.yaml", subject.verdict.graph, run_code=False)
     found = audit(subject.model, scm, some.rows, verdict=subject.verdict, n_points=20, n_interventions=4)
-    assert some.strict_end(found, 0).vcf.value < found.vcf.value
+    strength, strict = some.stricter(found, 0)
+    assert strength == math.inf
+    assert strict.vcf.value < found.vcf.value
 
 
 def test_bound_on_effects_decides_the_exit_code_and_commands_to_run_next_do_run(known, capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -239,6 +240,14 @@ def _made_by(folder: ModelFolder) -> str:
     return "repair" if {"predictor", "onnx"} & set(folder.training["settings"]) else "fit"
 
 
+def _model_named(folder: ModelFolder) -> str:
+    """A folder as commands name it, with the model that it does not hold."""
+    name = shlex.quote(printable(Path(folder.path.name)))
+    if not lacks_its_model(folder.path):
+        return name
+    return f"{name} --predictor {shlex.quote(folder.training['settings']['predictor'])}"
+
+
 def _roles_named(subject: Audited) -> str:
     outcome, protected = subject.verdict.outcome, join_names(subject.verdict.protected)
     return f"--outcome {shlex.quote(outcome)} --protected {shlex.quote(protected)}"
@@ -261,18 +270,18 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     return {
         # Rows that train, too, are what tells: two causal models of them disagree.
         "cannot be told": f"{made_by} MORE_ROWS.csv {options} --out again",
-        "passes": f"ciplearn predict {shlex.quote(name)} {table} --out predictions.csv",
+        "passes": f"ciplearn predict {_model_named(folder)} {table} --out predictions.csv",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }
 
 
 def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """What was tried where a model of ours fails, itself repaired in full, and what to type next."""
-    strict = subject.strict_end(report.audit, asked.asked.seed) if report.conclusion.state == FAILS else None
-    if strict is None or asked.folder is None:
+    """What was tried where a model of ours fails, itself repaired further, and what to type next."""
+    further = subject.stricter(report.audit, asked.asked.seed) if report.conclusion.state == FAILS else None
+    if further is None or asked.folder is None:
         return "", steps
-    end = strict.conclusion.state
+    strength, end = further[0], further[1].conclusion.state
     if end != PASSES:
         how = {FAILS: "still fails", USELESS: "is useless"}.get(end, "cannot be told from these rows to pass")
         del steps[FAILS]
@@ -282,8 +291,11 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
     steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
-        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    return "Repaired in full, this model passes on the same rows.", steps
+        limits = (("max-effect", report.audit.limits.max_effect), ("max-vcf", report.audit.limits.max_vcf))
+        typed = "".join(f" --{limit} {value}" for limit, value in limits if value is not None)
+        steps[FAILS] = f"ciplearn audit {_model_named(asked.folder)} {table} --strength {strength:g}{typed}"
+    how = "in full" if math.isinf(strength) else f"at strength {strength:g}"
+    return f"Repaired {how}, this model passes on the same rows.", steps
 
 
 class RowsNoted:

@@ -25,6 +25,7 @@ from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import is_unconstrained
 from ciplearn.evaluation import Audit, Limits, audit
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
+from ciplearn.evaluation.conclusion import PASSES
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.evaluation.scores import FREE, MODEL
 from ciplearn.learning import Frontier
@@ -39,6 +40,7 @@ from ciplearn.scm.scm_file import read_scm
 from ciplearn.sources import TableFiles
 
 _REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
+_LEFT = (0.67, 0.33, 0.17)  # shares of what a repaired model leaves of an effect, tried before nothing is left
 
 
 @dataclass(frozen=True)
@@ -192,23 +194,31 @@ class Audited:
         # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
         return audit(model, scm, self.rows, verdict=self.verdict, inputs=self.inputs, random_state=seed, **more)
 
-    def strict_end(self, audited: Audit, seed: int) -> Audit | None:
-        """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
+    def stricter(self, audited: Audit, seed: int) -> tuple[float, Audit] | None:
+        """Audit this model of ours repaired further, on the same rows and worlds; None where nothing repairs it.
+
+        Returns the first strength that passes, of some that leave less and less, or else the strict end.
+        """
         if self.folder is None or not self.is_ours:
             return None
-        model, roles = self.folder.model, self.verdict
+        model, roles, strengths = self.folder.model, self.verdict, [math.inf]
         try:
             if isinstance(model, Repaired):
-                strict = model.strict()
+                repaired = model
+                strengths = sorted({*(float(f"{(1 + model.strength) / left - 1:.3g}") for left in _LEFT), math.inf})
             else:
                 # Of a large table, rows that judge need not be among those that were drawn from all.
                 others = self.every[~self.every.index.isin(self.rows.index)]
                 seen = sample_with_every_label(others, _REPAIRED_ROWS, as_generator(seed))
                 named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
                 named |= {"inputs": self.folder.shown, "random_state": seed}
-                strict = repair(model, seen, graph=roles.graph, **named)
-            limits, floor = audited.limits, audited.floor
-            return self._audited(self.reordered(strict), audited.scm, audited.vcf, seed, limits=limits, floor=floor)
+                repaired = repair(model, seen, graph=roles.graph, **named)
+            how = {"limits": audited.limits, "floor": audited.floor}
+            for strength in strengths:
+                found = self._audited(self.reordered(repaired.at(strength)), audited.scm, audited.vcf, seed, **how)
+                if found.conclusion.state == PASSES:
+                    break
+            return strength, found
         except CiplearnError:
             return None
 
