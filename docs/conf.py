@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
-    "min_reported_time": 5,
+    "write_computation_times": False,
     "thumbnail_size": (760, 340),
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),

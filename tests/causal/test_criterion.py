@@ -234,6 +234,13 @@ def test_headline_names_six_of_many_columns_in_words_and_all_in_signs():
     words, signs = CausalGraph.from_edges(edges).criterion(outcome="Y", protected="A").headline().split(" In signs: ")
     assert words.startswith("Holds: a prediction that tells nothing about A, L1, L2, L3, L4, L5 and 6 more would have")
     assert all(name in signs for name in names)
+    assert "⊥" not in words
+
+
+def test_verdict_in_words_has_no_sign_and_begins_the_headline():
+    verdict = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y").criterion(outcome="Y", protected="A")
+    assert verdict.headline().startswith(f"{verdict.in_words()} In signs: ")
+    assert not set(verdict.in_words()) & set("⊥{}|Ŷ")
 
 
 def test_verdict_is_json_ready_with_all_its_parts():

@@ -185,6 +185,15 @@ def test_progress_at_a_fixed_gamma_ends_where_it_said(more, trainings, tmp_path,
     assert [(bar.desc.strip(": "), bar.n, bar.total) for bar in bars] == [("training", trainings, trainings)]
 
 
+def test_progress_of_a_comparison_ends_at_the_end_though_not_every_training_was_needed(tmp_path, monkeypatch):
+    bars = []
+    monkeypatch.setattr("ciplearn.cli.training.progress", lambda *about: bars.append(progress(*about)) or bars[-1])
+    people(120).to_csv(tmp_path / "p.csv", index=False)
+    roles = ["--graph", "sex -> hours, race -> hours", "--outcome=hours", "--protected=sex", "--epochs=1"]
+    assert run(["fit", str(tmp_path / "p.csv"), *roles, "--preset=quick", "--out", str(tmp_path / "m")]) == 0
+    assert [bar.n for bar in bars] == [bar.total for bar in bars]
+
+
 def test_held_out_rows_are_never_trained_on_and_known_again():
     first, again = held_out_rows(100, 0.3, 5), held_out_rows(100, 0.3, 5)
     assert first.tolist() == again.tolist()

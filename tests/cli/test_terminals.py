@@ -310,6 +310,24 @@ def test_note_during_a_bar_starts_a_line_of_its_own(monkeypatch):
     assert "\nciplearn: note:" in text or "\rciplearn: note:" in text
 
 
+def test_bar_within_a_bar_leaves_nothing_behind(monkeypatch):
+    with monkeypatch.context() as patched:
+        screen = Screen(60, patched)
+        with progress("how wrong it may be", "step", 2) as bar:
+            bar.update()
+            with progress("independencies", "test", 2) as inner:
+                inner.update(2)
+            bar.update()
+        screen.text()
+    rows, at = [""] * 9, 0
+    for part in re.split("(\n|\r|\x1b\\[A)", screen.written.decode().replace("\r\n", "\n")):
+        at += {"\n": 1, "\x1b[A": -1}.get(part, 0)
+        rows[at] = part + rows[at][len(part) :] if part.isprintable() else rows[at]
+    left = [row.strip() for row in rows if row.strip()]
+    assert len(left) == 1
+    assert left[0].startswith("how wrong it may be: 100%")
+
+
 def test_messages_name_options_that_exist_only():
     commands = typer.main.get_command(app).commands.values()
     options = [parameter for command in commands for parameter in command.params]

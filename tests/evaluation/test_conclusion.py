@@ -11,6 +11,13 @@ def test_rows_that_were_too_few_are_not_said_to_do_when_doubled():
     assert said.endswith("More than 1\N{NARROW NO-BREAK SPACE}600 rows are needed.")
 
 
+def test_both_numbers_of_rows_are_written_alike():
+    unit = SimpleNamespace(amount=str)
+    said = _untold(SimpleNamespace(limit=0.05, unit=unit), Floor(effect=0.04, moved=0.7, rows=1600), "sex", "")
+    thousands = [f"{number}\N{NARROW NO-BREAK SPACE}{rest} rows" for number, rest in (("1", "600"), ("3", "200"))]
+    assert all(rows in said for rows in thousands)
+
+
 def test_rows_that_no_table_has_are_not_counted():
     unit = SimpleNamespace(amount=str)
     floor = Floor(effect=0.4, moved=0.7, rows=800)

@@ -153,6 +153,12 @@ def test_a_question_that_could_not_be_asked_stands_before_the_place_to_sign(make
     assert report.to_html().index(f"<li>{question} {answer}</li>") < report.to_html().index("To sign")
 
 
+def test_a_limit_is_exceeded_and_never_passed_where_passing_is_the_conclusion(doubted):
+    sentence = next(each for each in doubted.how_wrong if "unmeasured" in each)
+    assert re.search(r"exceeds the limit of 5\.0 points beyond a correlation of −?0\.\d\d", sentence)
+    assert not [each for each in doubted.how_wrong if "passes the limit" in each]
+
+
 def test_largest_effect_names_its_pair_so_that_another_pair_before_is_no_second_number(make_report):
     report = make_report()
     pair = report.effects.largest("this model")
@@ -163,6 +169,7 @@ def test_largest_effect_names_its_pair_so_that_another_pair_before_is_no_second_
 def test_what_is_known_of_the_next_step_stands_before_it(make_report):
     steps = {"fails": "ciplearn fit again"}
     page = make_report(remedy="This passes, and explains 40 %.", next_steps=steps).to_html()
-    assert '<p class="next">This passes, and explains 40 %. Next: <code>ciplearn fit again</code></p>' in page
+    words = "<span>ciplearn</span> <span>fit</span> <span>again</span>"
+    assert f'<p class="next">This passes, and explains 40 %. Next: <code>{words}</code></p>' in page
     alone = make_report(remedy="Nothing useful passes.", next_steps={}).to_html()
     assert '<p class="next">Nothing useful passes.</p>' in alone

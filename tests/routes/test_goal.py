@@ -140,7 +140,10 @@ def test_limits_of_the_house_are_not_kept_by_a_model_of_hardly_any_use_and_named
     assert named.name.startswith("linear")
     assert not default.met
     assert default.name.startswith("boosted")
-    assert "met by linear" in default.reason
+    assert (
+        "to meet the limits is linear at inf: it explains 60.4 % instead of 62.9 %. Taken instead: " in default.reason
+    )
+    assert default.reason.endswith("Name the limit, max_effect=1, to have it kept at any price.")
     assert field.table.loc[default.name, "strength"] >= 19
     alike = picked(measured_field({"linear": (0.5, 0.05), "boosted": (0.4, 0.8)}), WithinLimits())
     assert alike.met

@@ -46,6 +46,21 @@ def trained(tmp_path_factory):
         assert web.complaints() == []
 
 
+def test_no_stop_lies_where_the_numbers_of_the_axis_stand(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    told = (
+        "const { panels, runs } = document.querySelector('.cw').workbench; panels.train.told({ event: 'run', run: %s })"
+    )
+    none_left = "{ ...runs[0], stops: runs[0].stops.map((stop) => ({ ...stop, vcf: stop.free ? stop.vcf : 0 })) }"
+    web.run(told % none_left)
+    edge = "Math.{}(...[...document.querySelectorAll('.frontier {}')].map((one) => one.getBoundingClientRect().{}))"
+    numbers, stops = edge.format("max", ".tick[text-anchor=end]", "right"), edge.format("min", "circle", "left")
+    web.until(lambda: web.find(".frontier .halo"))
+    assert web.run(f"return {numbers} <= {stops}")
+    web.run(told % "runs[0]")
+
+
 def test_amount_that_is_being_typed_outlives_what_a_training_says(trained):
     web = trained
     web.click("[data-key='section|What to ask']")

@@ -5,6 +5,7 @@ import { said, ticks } from "./figures.js";
 const WIDE = 440;
 const HIGH = 330;
 const EDGE = { left: 58, right: 14, top: 14, bottom: 44 };
+const HALO = 15; // around the stop that is stood at: it lies on no number of the axis where VCF is 0
 
 /** The stops of a path, from the predictor without a constraint of the same learner on. */
 export function pathOf(run, current) {
@@ -23,7 +24,8 @@ export function frontier(run, current, scoreName, pick) {
   const [left, right] = [0, Math.max(...xs) * 1.05 || 1];
   const room = (Math.max(...ys) - Math.min(...ys)) * 0.08 || 0.05;
   const [low, high] = [Math.min(...ys) - room, Math.max(...ys) + room];
-  const x = (value) => EDGE.left + ((value - left) / (right - left)) * (WIDE - EDGE.left - EDGE.right);
+  const start = EDGE.left + HALO;
+  const x = (value) => start + ((value - left) / (right - left)) * (WIDE - start - EDGE.right);
   const y = (value) => HIGH - EDGE.bottom - ((value - low) / (high - low)) * (HIGH - EDGE.top - EDGE.bottom);
   const path = (entries) =>
     entries.map(([a, b], place) => `${place ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");

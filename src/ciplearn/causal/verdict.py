@@ -267,15 +267,21 @@ class Verdict:
             why = f"This is no verdict on this graph ({type(error).__name__}: {error})"
             raise InputError(f"{why}; pass what to_dict() returned and the graph that was judged.") from error
 
-    def headline(self) -> str:
-        """Return the verdict in words, and then in signs."""
+    def in_words(self) -> str:
+        """Return what the verdict comes to, without a sign."""
         proviso = f" if {as_set(self.injective)} is injective in its total noise" if self.injective else ""
         begins = f"Holds{proviso}" if self.holds else "Does not hold"
         ends = "would have been the same" if self.holds else "might still have been another"
         return (
             f"{begins}: a prediction that {self.independence.in_words()} {ends}, had {as_list(self.protected)} been "
-            f"different. In signs: {self.independence} {'makes' if self.holds else 'does not make'} the predictor "
-            f"counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
+            "different."
+        )
+
+    def headline(self) -> str:
+        """Return the verdict in words, and then in signs."""
+        return (
+            f"{self.in_words()} In signs: {self.independence} {'makes' if self.holds else 'does not make'} the "
+            f"predictor counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
         )
 
     def sections(self) -> list[tuple[str, list[str]]]:

@@ -23,7 +23,7 @@ from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import AuditCall, Audited
 from ciplearn.cli.commands import Audit, Imagine
 from ciplearn.cli.imagined import ID, RowsNoted
-from ciplearn.cli.model_folder import GRAPH, OPTIONS, ModelFolder
+from ciplearn.cli.model_folder import GRAPH, OPTIONS, ModelFolder, lacks_its_model
 from ciplearn.cli.options import Effort, join_names, split_names
 from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say_command, say_json
 from ciplearn.cli.predict import written_table
@@ -52,6 +52,7 @@ _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "pres
 _COMPUTED = ("n_points", "n_interventions", "n_draws", "scm_rows", "doubt")
 
 _REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
+_LEFT = (0.67, 0.33, 0.17)  # shares of what a repaired model leaves of an effect, tried before nothing is left
 
 
 def audit(asked: Audit) -> int:
@@ -270,16 +271,16 @@ def _penalty_name(model: Any) -> str:
 
 
 def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """What was tried where a model of ours fails, itself repaired in full, and what to type next."""
+    """What was tried where a model of ours fails, itself repaired further, and what to type next."""
     if report.conclusion.state != FAILS:
         return "", steps
     if few := too_few_rows(report.audit):
         del steps[FAILS]
         return few, steps
-    strict = strict_end(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
-    if strict is None or asked.folder is None:
+    further = stricter(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
+    if further is None or asked.folder is None:
         return "", steps
-    end = strict.conclusion.state
+    strength, end = further[0], further[1].conclusion.state
     if end != PASSES:
         how = {FAILS: "still fails", USELESS: "is useless"}.get(end, "cannot be told from these rows to pass")
         del steps[FAILS]
@@ -289,27 +290,39 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
     steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
-        steps[FAILS] = f"ciplearn audit {name} {table} --strength inf"
-    return "Repaired in full, this model passes on the same rows.", steps
+        limits = (("max-effect", report.audit.limits.max_effect), ("max-vcf", report.audit.limits.max_vcf))
+        typed = "".join(f" --{limit} {value}" for limit, value in limits if value is not None)
+        steps[FAILS] = f"ciplearn audit {_model_named(asked.folder)} {table} --strength {strength:g}{typed}"
+    how = "in full" if math.isinf(strength) else f"at strength {strength:g}"
+    return f"Repaired {how}, this model passes on the same rows.", steps
 
 
-def strict_end(subject: Audited, found: evaluation.Audit, seed: int) -> evaluation.Audit | None:
-    """Audit this model of ours repaired in full, on the same rows and worlds; None where nothing repairs it."""
+def stricter(subject: Audited, found: evaluation.Audit, seed: int) -> tuple[float, evaluation.Audit] | None:
+    """Audit this model of ours repaired further, on the same rows and worlds; None where nothing repairs it.
+
+    Returns the first strength that passes, of some that leave less and less, or else the strict end.
+    """
     if subject.folder is None or not subject.is_ours:
         return None
-    model, roles = subject.folder.model, subject.verdict
+    model, roles, strengths = subject.folder.model, subject.verdict, [math.inf]
     try:
         if isinstance(model, Repaired):
-            strict = model.strict()
+            repaired = model
+            strengths = sorted({*(float(f"{(1 + model.strength) / left - 1:.3g}") for left in _LEFT), math.inf})
         else:
             # Of a large table, rows that judge need not be among those that were drawn from all.
             others = subject.every[~subject.every.index.isin(subject.rows.index)]
             seen = sample_with_every_label(others, _REPAIRED_ROWS, as_generator(seed))
             named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
             named |= {"inputs": subject.folder.shown, "random_state": seed}
-            strict = repair(model, seen, graph=roles.graph, **named)
-        limits, floor = found.limits, found.floor
-        return _measured(subject, subject.reordered(strict), found.scm, found.vcf, seed, limits=limits, floor=floor)
+            repaired = repair(model, seen, graph=roles.graph, **named)
+        how = {"limits": found.limits, "floor": found.floor}
+        for strength in strengths:
+            again = subject.reordered(repaired.at(strength))
+            audit = _measured(subject, again, found.scm, found.vcf, seed, **how)
+            if audit.conclusion.state == PASSES:
+                break
+        return strength, audit
     except CiplearnError:
         return None
 
@@ -335,6 +348,14 @@ def _made_by(folder: ModelFolder) -> str:
     return "repair" if {"predictor", "onnx"} & set(folder.training["settings"]) else "fit"
 
 
+def _model_named(folder: ModelFolder) -> str:
+    """A folder as commands name it, with the model that it does not hold."""
+    name = shlex.quote(printable(Path(folder.path.name)))
+    if not lacks_its_model(folder.path):
+        return name
+    return f"{name} --predictor {shlex.quote(folder.training['settings']['predictor'])}"
+
+
 def _roles_named(subject: Audited) -> str:
     outcome, protected = subject.verdict.outcome, join_names(subject.verdict.protected)
     return f"--outcome {shlex.quote(outcome)} --protected {shlex.quote(protected)}"
@@ -357,7 +378,7 @@ def _next_steps(subject: Audited, asked: AuditCall) -> dict[str, str]:
     return {
         # Rows that train, too, are what tells: two causal models of them disagree.
         "cannot be told": f"{made_by} MORE_ROWS.csv {options} --out again",
-        "passes": f"ciplearn check {shlex.quote(f'{name}/{GRAPH}')} --data {table}",
+        "passes": f"ciplearn predict {_model_named(folder)} {table} --out predictions.csv",
         "fails": f"{again} {stricter} --out stricter",
         "useless": f"{again} --context {shlex.quote(join_names(subject.verdict.protected))} --out smaller-context",
     }

@@ -145,7 +145,7 @@ def _describe(rows: TrainingTable) -> None:
         say(f"Not in the graph, so not used: {shortened(told['ignored'])}.")
     if told["constant"]:
         say(f"The same in all rows, so nothing can be learnt from it: {shortened(told['constant'])}.")
-    say(f"{told['task'].capitalize()}. {rows.verdict.headline()}")
+    say(f"{told['task'].capitalize()}. {rows.verdict.in_words()}")
 
 
 def _written(asked: Fit | Repair, rows: TrainingTable, train: Callable[[], Trained]) -> Trained:

@@ -218,7 +218,7 @@ def progress(what: str, unit: str, total: int | None = None, shown: bool = True)
 
     settings: dict[str, Any] = {"desc": what, "unit": unit, "unit_scale": unit == "row", "total": total}
     if sys.stderr.isatty():
-        return tqdm(**settings, disable=not shown)
+        return tqdm(**settings, disable=not shown, leave=None)  # a bar within a bar goes when it is done
     return Lines(**settings, disable=not shown, ncols=0, leave=False)
 
 

@@ -194,16 +194,15 @@ def _routes_compared(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) 
     from ciplearn.routes.left_out import LEFT_OUT
 
     goal: Any = plan.goal() if plan.by_goal else plan.allowed or 0.0
-    how: dict[str, Any] = {"routes": TRAINED_ROUTES if plan.route == AUTO else (plan.route,)}
+    how: dict[str, Any] = {"routes": TRAINED_ROUTES if plan.route == AUTO else (plan.route,), "scoring": plan.measure}
     if plan.by_goal:
         names = list(LEARNERS) if plan.learner == AUTO else [plan.learner]
-        # The network is that of the options.
-        learners = {name: None if name == "network" else LEARNERS[name]() for name in names}
+        learners = {name: None if name == "network" else LEARNERS[name]() for name in names}  # None: by the options
         how = {"routes": (REPAIR, LEFT_OUT), "learners": learners, "baselines": False, "cv": _HALVES}
     # The comparison says itself how many trainings it takes.
     with progress("comparing routes", "training") as bar:
-        scoring = None if plan.by_goal else plan.measure
-        comparison = compare_routes(base, X, y, goal, scoring, **how, random_state=seed, verbose=bar)
+        comparison = compare_routes(base, X, y, goal, **how, random_state=seed, verbose=bar)
+        bar.total = bar.n  # not every learner needs all of its trainings
     # A line has no gamma, and the predictor without a penalty keeps its place.
     kept = {getattr(comparison.model, "gamma_", math.inf): comparison.chosen, 0.0: comparison.free}
     measured = comparison.table.set_index("name")[["loss", "score"]].astype(float)
@@ -218,6 +217,7 @@ def _gamma_searched(base: CIPEstimator, X: Any, y: Any, seed: int, plan: Plan) -
         asked: dict[str, Any] = {"low": _LOW, "high": _HIGH, "max_trials": plan.trials, "refit": plan.refit}
         asked |= {"validation_fraction": _JUDGES, "verbose": bar, "random_state": seed}
         search = GammaSearch(base, plan.allowed or 0.0, plan.measure, **asked).fit(X, y)
+        bar.total = bar.n  # what is found early needs no more trials
     return Trained(search.best_estimator_, search.models_, search.frontier_.points, search.remark_)
 
 

@@ -213,7 +213,7 @@ def _untold(audit: Audit, floor: Floor, who: str, most: str) -> str:
         needed = f"More than {decimal(math.ceil(floor.rows * max(2.0, ratio**2)), 0)} rows"
     return (
         f"These rows cannot show whether changing {who} moves predictions by no more than is allowed{most}. A "
-        f"prediction made from half of {floor.rows} rows so as not to follow {who} still moves by "
+        f"prediction made from half of {decimal(floor.rows, 0)} rows so as not to follow {who} still moves by "
         f"{audit.unit.amount(floor.effect)} on average when the other half judges it, and by more than "
         f"is allowed for {percent(floor.moved)} of rows. {needed} are needed."
     )

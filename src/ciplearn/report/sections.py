@@ -137,7 +137,7 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
     crossings = [rho for rho in answer.crossing(report.audit.limit**2 / 2).values() if not math.isnan(rho)]
     if crossings:
         passed = decimal(min(crossings, key=abs), 2)
-        sentence += f", and passes the limit of {amount(report.audit.limit)} at a correlation of {passed}"
+        sentence += f", and exceeds the limit of {amount(report.audit.limit)} beyond a correlation of {passed}"
     if len(answer.benchmarks):
         strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
         sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"

@@ -172,10 +172,10 @@ class WithinLimits(Goal):
                 reason = f"Meets the limits{_how_far(field, name)}; {_price(field, name)}."
                 return Choice(name, True, reason, _half(field, name))
             reason = (
-                f"These rows show that the limits are met by {name} alone, which explains "
-                f"{percent(max(0.0, field.explained(name)))}. Taken: {far_better}, whose differences are typically "
-                f"within the limit{_how_far(field, far_better)}; {_price(field, far_better)}. Name a limit to "
-                "have it kept at any price."
+                f"The best candidate that these rows show to meet the limits is {name}: {_price(field, name)}. Taken "
+                f"instead: {far_better}, whose differences are typically within the limit"
+                f"{_how_far(field, far_better)}; {_price(field, far_better)}. Name the limit, "
+                f"max_effect={field.limit:.3g}, to have it kept at any price."
             )
             return Choice(far_better, False, reason, _half(field, far_better))
         if useful.empty:
