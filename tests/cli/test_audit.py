@@ -207,7 +207,7 @@ def test_where_rows_are_too_few_for_any_model_to_pass_that_is_said_and_nothing_i
     assert run(["audit", str(known / "m"), str(known / "t.csv"), "--scm", str(known / "scm.yaml"), *effort]) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "No model can pass on 72 rows: even where none of them moves, up to 5.1 % of all may" in said
-    assert "(5.0 % is allowed). Audit at least 73." in said
+    assert "(5.0 % is allowed). Audit at least 73 rows." in said
     assert "Next:" not in said
 
 

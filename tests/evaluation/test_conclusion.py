@@ -1,5 +1,7 @@
 from types import SimpleNamespace
 
+from ciplearn import audit
+from ciplearn.datasets import applicants
 from ciplearn.evaluation.conclusion import Floor, _untold
 
 
@@ -24,3 +26,20 @@ def test_rows_that_no_table_has_are_not_counted():
     for limit in (1e-150, 1e-300, 5e-324):
         said = _untold(SimpleNamespace(limit=limit, unit=unit), floor, "sex", "")
         assert said.endswith("More rows than any table has are needed.")
+
+
+def test_rows_that_are_too_few_for_any_model_to_pass_leave_one_that_moves_none_untold():
+    world = applicants()
+    people = world.sample(300, random_state=0)
+    means = people.groupby("region")["income"].mean()
+    few, more = (
+        audit(
+            lambda frame: frame["region"].map(means).astype(float), world, people, "income", ["sex"], n_points=n
+        ).conclusion
+        for n in (40, 80)
+    )
+    assert (few.state, more.state) == ("cannot be told", "passes")
+    assert few.headline.startswith("No model can pass on 40 rows")
+    assert few.advice == "Audit at least 73 rows."
+    moved = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], n_points=40).conclusion
+    assert moved.state != "cannot be told"

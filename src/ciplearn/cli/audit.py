@@ -276,7 +276,7 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         return "", steps
     if few := too_few_rows(report.audit):
         del steps[FAILS]
-        return few, steps
+        return " ".join(few), steps
     further = stricter(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
     if further is None or asked.folder is None:
         return "", steps

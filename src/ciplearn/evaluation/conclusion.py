@@ -176,6 +176,8 @@ def conclude(audit: Audit) -> Conclusion:
             untold = _untold(audit, floor, who, most)
             least = f" than {audit.unit.amount(floor.effect)}" if floor.effect >= audit.limit else ""
             return Conclusion(UNTOLD, untold, checks, f"Fit and audit on more rows, or allow more{least}.")
+    if (few := too_few_rows(audit)) and rows is not None and broken == [rows] and rows.value <= rows.limit:
+        return Conclusion(UNTOLD, few[0], checks, few[1])
     if effect in broken or effects is None:
         headline = f"Changing {who} moves the prediction for the same row by more than is allowed{most}."
     elif rows in broken:
@@ -186,18 +188,17 @@ def conclude(audit: Audit) -> Conclusion:
     return Conclusion(FAILS, headline, checks, "Fit or repair a predictor to these limits, or allow more.")
 
 
-def too_few_rows(audit: Audit) -> str:
-    """Why no model passes on so few rows, whatever it says; empty where one may."""
+def too_few_rows(audit: Audit) -> tuple[str, str] | None:
+    """Why no model passes on so few rows, whatever it says, and what to do; None where one may."""
     if audit.effects is None:
-        return ""
+        return None
     n, allowed = audit.effects.n_points, audit.limits.moved_rows
     end = wilson(0.0, n)[1]
     if not 0 < allowed < end:
-        return ""
-    return (
-        f"No model can pass on {n} rows: even where none of them moves, up to {percent(end)} of all may "
-        f"({percent(allowed)} is allowed). Audit at least {math.ceil(NORMAL_ERRORS**2 * (1 / allowed - 1))}."
-    )
+        return None
+    why = f"No model can pass on {n} rows: even where none of them moves, up to {percent(end)} of all may"
+    enough = math.ceil(NORMAL_ERRORS**2 * (1 / allowed - 1))
+    return f"{why} ({percent(allowed)} is allowed).", f"Audit at least {enough} rows."
 
 
 # Beyond this ratio of disagreement and limit no table is long enough.
