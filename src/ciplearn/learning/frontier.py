@@ -123,7 +123,7 @@ def read_sweep(path: str | os.PathLike[str]) -> SweepFile:
         reader = csv.reader(lines)
         header = next(reader, [])
         if header[:2] != ["gamma", "seed"]:
-            raise InputError(f"{file} is no table of a frontier, its header is {str(header):.80}; pass another path.")
+            raise InputError(f"{file} is no table of a frontier, its header is {header!s:.80}; pass another path.")
         rows = [row for row in reader if len(row) == len(header)]
     digests = None
     if header[-1] == _DIGEST:
