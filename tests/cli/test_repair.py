@@ -91,6 +91,17 @@ def test_roles_that_were_changed_are_refused(roles, repaired, place, tmp_path, c
     assert not (place / "never.html").exists()
 
 
+@pytest.mark.parametrize("classes", [-1, []])
+def test_labels_that_were_changed_are_refused(classes, repaired, place, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    shutil.copytree(repaired, tmp_path / "model")
+    (tmp_path / "model" / "SHA256SUMS").unlink()
+    described = tmp_path / "model" / "repaired.json"
+    described.write_text(json.dumps({**json.loads(described.read_text()), "classes": classes}))
+    assert run(["predict", str(tmp_path / "model"), "t.csv", "--predictor=approved_model:model"]) == 2
+    assert "holds no repaired model" in capsys.readouterr().err
+
+
 def test_what_repair_says_to_type_next_audits_the_repaired_model(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     call = ["repair", "t.csv", *ROLES, "--predictor=approved_model:model", "--strict", "--out=next", "--overwrite"]

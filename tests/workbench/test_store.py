@@ -2,6 +2,7 @@
 
 import json
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,13 @@ def test_what_is_no_table_is_refused_in_words_and_leaves_nothing(tmp_path, shown
     assert list(answer) == ["error"]
     assert str(tmp_path) not in answer["error"]
     assert list((tmp_path / "work" / "tables").iterdir()) == []
+
+
+def test_folder_that_begins_with_a_tilde_and_names_nobody_is_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = Store(Path("~0nobody"))
+    assert store.folder == tmp_path.resolve() / "~0nobody"
+    store.close()
 
 
 def test_uploaded_table_is_found_again_after_a_restart(tmp_path):

@@ -264,6 +264,8 @@ def lacks_its_model(path: Path) -> bool:
 def _repaired(path: Path) -> dict[str, Any]:
     try:
         description = json.loads(read_listed(path, REPAIRED))
+        if description["classes"] is not None and not list(description["classes"]):
+            raise ValueError(REPAIRED)
         return {name: description[name] for name in ("model", "classes")}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} holds no repaired model, which --predictor would be for; leave it out.") from error

@@ -56,7 +56,8 @@ class Store:
     """The folder and what is in it, held until `close`: two workbenches would take each other's work for abandoned."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.expanduser().resolve()
+        # Unlike a Path's, this one leaves the name of a user that there is not as it is.
+        self.folder = Path(os.path.expanduser(folder)).resolve()
         self.tables, self.runs = self.folder / "tables", self.folder / "runs"
         try:
             for path in (self.folder, self.tables, self.runs, self.folder / "opening"):
