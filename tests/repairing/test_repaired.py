@@ -152,6 +152,22 @@ def test_network_is_kept_whole(tmp_path):
     same(repaired, load_repaired(tmp_path / "network"), table)
 
 
+def test_onnx_file_whose_weights_lie_beside_it_is_not_kept_in_halves(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    column = {name: onnx.helper.make_tensor_value_info(name, 1, [None, 1]) for name in ("L", "sum")}
+    weight = onnx.numpy_helper.from_array(np.ones(1, dtype=np.float32), "weight")
+    node = onnx.helper.make_node("Add", ["L", "weight"], ["sum"])
+    graph = onnx.helper.make_graph([node], "g", [column["L"]], [column["sum"]], [weight])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    repaired = repair(
+        tmp_path / "model.onnx", world().sample(60, random_state=0), scm=world(), outcome="Y", protected="A"
+    )
+    with pytest.raises(InputError, match="keeps its weights in files beside it"):
+        repaired.save(tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
 def test_onnx_file_is_repaired_and_kept_whole(tmp_path):
     onnx = pytest.importorskip("onnx")
     column = {name: onnx.helper.make_tensor_value_info(name, 1, [None, 1]) for name in ("A", "L", "sum")}

@@ -186,7 +186,7 @@ def in_a_sentence(what: str, advice: str) -> Iterator[None]:
 
 def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]) -> Foreign:
     """Open an ONNX file: with one input per column, named alike, or with one for a table of the columns ``inputs``."""
-    session = _session(path)
+    session = onnx_session(path)
     taken = {each.name: each for each in session.get_inputs()}
     strange = [each for each in taken.values() if each.type not in _TENSORS]
     if strange:
@@ -211,7 +211,8 @@ def from_onnx(path: Path, inputs: Sequence[str] | None, columns: Collection[str]
     return Foreign(str(path), ask, inputs=tuple(name for names in reads.values() for name in names))
 
 
-def _session(path: Path) -> Any:
+def onnx_session(path: Path) -> Any:
+    """Open an ONNX file, on one thread of the CPU."""
     try:
         import onnxruntime
     except ImportError as error:

@@ -16,6 +16,7 @@ from ciplearn._core.encoding import TableEncoding
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_finished, listed_folder, read_listed
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.evaluation.any_model import onnx_session
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import N_STRENGTHS, Correction, TreeScale, boosting
@@ -295,6 +296,11 @@ def _write_model(model: Any, folder: Path) -> str | None:
         return _OURS
     if isinstance(model, str | Path):
         (folder / _ONNX).write_bytes(Path(model).read_bytes())
+        try:
+            onnx_session(folder / _ONNX)
+        except InputError as error:
+            why = f"{model} keeps its weights in files beside it, and a folder of ours holds one file"
+            raise InputError(f"{why}; export it with its weights inside.") from error
         return _ONNX
     if type(model).__module__ == "lightgbm.sklearn":
         (folder / _BOOSTED).write_text(model.booster_.model_to_string(), encoding="utf-8")
