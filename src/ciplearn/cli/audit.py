@@ -317,11 +317,13 @@ def stricter(subject: Audited, found: evaluation.Audit, seed: int) -> tuple[floa
             named |= {"inputs": subject.folder.shown, "random_state": seed}
             repaired = repair(model, seen, graph=roles.graph, **named)
         how = {"limits": found.limits, "floor": found.floor}
-        for strength in strengths:
-            again = subject.reordered(repaired.at(strength))
-            audit = _measured(subject, again, found.scm, found.vcf, seed, **how)
-            if audit.conclusion.state == PASSES:
-                break
+        with progress("what would pass", "strength", total=len(strengths)) as bar:
+            for strength in strengths:
+                again = subject.reordered(repaired.at(strength))
+                audit = _measured(subject, again, found.scm, found.vcf, seed, **how)
+                bar.update()
+                if audit.conclusion.state == PASSES:
+                    break
         return strength, audit
     except CiplearnError:
         return None
