@@ -275,7 +275,8 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     if report.conclusion.state != FAILS:
         return "", steps
     if few := too_few_rows(report.audit):
-        del steps[FAILS]
+        if subject.is_ours:
+            del steps[FAILS]
         return " ".join(few), steps
     further = stricter(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
     if further is None or asked.folder is None:
