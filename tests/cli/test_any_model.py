@@ -100,7 +100,7 @@ def audited(here, place, monkeypatch, capsys, *more, folder=None):
 
 
 def test_boosted_trees_are_audited_without_a_line_of_python_about_ciplearn(here, place, monkeypatch, capsys):
-    code, answer = audited(here, place, monkeypatch, capsys, "--predictor=own_models:boosted")
+    code, answer = audited(here, place, monkeypatch, capsys, "--predictor=own_models:boosted", "--points=80")
     assert code == 0
     assert answer["scores"]["accuracy"] > 0.7
     assert answer["effects"]["pairs"][0]["effect"] != 0
