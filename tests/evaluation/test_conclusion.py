@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 from ciplearn import audit
 from ciplearn.datasets import applicants
-from ciplearn.evaluation.conclusion import Floor, _untold
+from ciplearn.evaluation.conclusion import Floor, Limits, _untold, too_few_rows
 
 
 def test_rows_that_were_too_few_are_not_said_to_do_when_doubled():
@@ -43,3 +43,10 @@ def test_rows_that_are_too_few_for_any_model_to_pass_leave_one_that_moves_none_u
     assert few.advice == "Audit at least 73 rows."
     moved = audit(lambda frame: frame["hours"], world, people, "income", ["sex"], n_points=40).conclusion
     assert moved.state != "cannot be told"
+
+
+def test_rows_that_leave_noise_open_are_not_said_to_be_too_few_for_any_model():
+    few = SimpleNamespace(effects=SimpleNamespace(n_points=40), limits=Limits(), vcf=SimpleNamespace(n_draws=1))
+    assert too_few_rows(few) is not None
+    few.vcf.n_draws = 20
+    assert too_few_rows(few) is None

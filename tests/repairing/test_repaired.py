@@ -152,6 +152,17 @@ def test_network_is_kept_whole(tmp_path):
     same(repaired, load_repaired(tmp_path / "network"), table)
 
 
+def test_table_without_a_cause_that_a_known_model_imagines_rows_from_is_refused_by_its_name():
+    scm = StructuralCausalModel(
+        CausalGraph.from_edges("Z -> X, X -> L, A -> L, L -> Y"),
+        equations={name: Additive(lambda p: sum(p.values(), 0.0)) for name in "ZXALY"},
+        noise={name: norm() for name in "ZXALY"},
+    )
+    table = scm.sample(60, random_state=0).drop(columns="Z")
+    with pytest.raises(InputError, match="lack the column 'Z'"):
+        repair(lambda frame: frame["L"], table, scm=scm, outcome="Y", protected=["A"], inputs=["L"])
+
+
 def test_onnx_file_whose_weights_lie_beside_it_is_not_kept_in_halves(tmp_path):
     onnx = pytest.importorskip("onnx")
     column = {name: onnx.helper.make_tensor_value_info(name, 1, [None, 1]) for name in ("L", "sum")}

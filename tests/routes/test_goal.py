@@ -15,7 +15,7 @@ from ciplearn.evaluation.scores import Unit
 from ciplearn.learners import Linear
 from ciplearn.repairing.formula import Formula
 from ciplearn.routes import Comparison, ShareOfVCF, Strict, Tolerance, WithinLimits, compare_routes
-from ciplearn.routes.goal import Field
+from ciplearn.routes.goal import Field, strict_end
 from ciplearn.routes.judging import Measured, PairEffect
 from ciplearn.routes.repaired import RepairRoute
 from ciplearn.routes.route import Part, Walk
@@ -143,7 +143,7 @@ def test_limits_of_the_house_are_not_kept_by_a_model_of_hardly_any_use_and_named
     assert (
         "to meet the limits is linear at inf: it explains 60.4 % instead of 62.9 %. Taken instead: " in default.reason
     )
-    assert default.reason.endswith("Name the limit, max_effect=1, to have it kept at any price.")
+    assert default.reason.endswith("Name the limit, --max-effect 1 or max_effect=1, to have it kept at any price.")
     assert field.table.loc[default.name, "strength"] >= 19
     alike = picked(measured_field({"linear": (0.5, 0.05), "boosted": (0.4, 0.8)}), WithinLimits())
     assert alike.met
@@ -168,6 +168,10 @@ def test_what_moves_more_single_rows_than_a_strict_predictor_does_is_shown_to_br
     choice = picked(field, WithinLimits())
     assert choice.met
     assert choice.name.startswith("boosted, blindly")
+    # Of two blind paths each is its own end, and of two ends of one learner there is one.
+    assert strict_end(pd.concat([field.table, field.table]), "boosted") == "boosted, blindly at inf"
+    other = field.table.assign(learner="linear, blindly", name="linear, blindly")
+    assert strict_end(pd.concat([other, field.table]), "boosted, blindly") == "boosted, blindly at inf"
 
 
 def test_where_imagined_worlds_err_by_more_than_a_moves_the_model_a_weak_repair_is_taken():

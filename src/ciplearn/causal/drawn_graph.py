@@ -246,7 +246,7 @@ class DrawnGraph:
         kept = {key: value for key, value in content.items() if value or key in ("nodes", "directed")}
         return json.dumps(kept, ensure_ascii=False, indent=2) + "\n"
 
-    def marks(self, node: str) -> tuple[list[str], str]:
+    def _marks(self, node: str) -> tuple[list[str], str]:
         """Return the roles of a node, latent first, and its position as text."""
         roles = [role for role, names in {"latent": "latent", **ROLES}.items() if node in getattr(self, names)]
         return roles, ",".join(map(repr, self.positions.get(node, ())))

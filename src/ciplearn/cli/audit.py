@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import torch
 from ciplearn import evaluation
 from ciplearn._core.arguments import one_of
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.errors import CiplearnError, InputError
+from ciplearn._core.errors import CiplearnError, InputError, OddRowsWarning
 from ciplearn._core.files import whole_file
 from ciplearn._core.rows import as_generator
 from ciplearn.cli.audited import AuditCall, Audited
@@ -29,6 +30,7 @@ from ciplearn.cli.output import keep_inputs, note, printable, progress, say, say
 from ciplearn.cli.predict import written_table
 from ciplearn.doubt import how_wrong
 from ciplearn.estimators.base import is_unconstrained
+from ciplearn.estimators.tables import OddRows
 from ciplearn.evaluation.any_model import Foreign
 from ciplearn.evaluation.conclusion import FAILS, PASSES, USELESS, Limits, too_few_rows
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
@@ -50,6 +52,9 @@ _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "pres
 
 # What an audit computes more or less of.
 _COMPUTED = ("n_points", "n_interventions", "n_draws", "scm_rows", "doubt")
+
+# Options of a training that a stricter one has to repeat.
+_SETTLED = ("categories", "inputs", "separator", "columns", "na")
 
 _REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
 _LEFT = (0.67, 0.33, 0.17)  # shares of what a repaired model leaves of an effect, tried before nothing is left
@@ -134,7 +139,10 @@ def report_on(
     """Measure the model under a causal model that is given or estimated, and others beside it."""
     torch.set_num_threads(1)
     beside, how = _beside(subject) if compare else ({}, {})
-    comparison = None if subject.folder is None else subject.folder.comparison
+    folder = subject.folder
+    comparison = None if folder is None else folder.comparison
+    # Said once below; models are asked about these rows and their worlds many times, until the command ends.
+    warnings.simplefilter("ignore", OddRowsWarning)
     with progress("causal model", "step", total=3) as bar:
         # Rows that trained a model say too little about how it does on others.
         judging = sample_with_every_label(subject.rows, effort.scm_rows, as_generator(seed))
@@ -153,8 +161,9 @@ def report_on(
         bar.set_description_str("how wrong it may be")
         doubts = _doubts(subject, found, effort, seed) if compare and effort.doubt else {}
         bar.update()
-    for finding in found.vcf.doubts:
-        note(finding.sentence)
+    odd = [] if folder is None else OddRows.of(folder.model, subject.rows[list(folder.inputs)]).sentences(folder.model)
+    for sentence in (*odd, *(finding.sentence for finding in found.vcf.doubts)):
+        note(sentence)
     about = f"{subject.about[0].lower()}{subject.about[1:]}" if subject.about.startswith("All") else subject.about
     how |= {"groups": groups, "unknown": subject.unknown, "about_rows": f"Audited on: {about}"}
     return Report.of(found, doubts=doubts, **how, **_frontier(subject, found))
@@ -163,11 +172,10 @@ def report_on(
 def _measured(
     subject: Audited, model: Any, scm: StructuralCausalModel, size: Any, seed: int, **more: Any
 ) -> evaluation.Audit:
-    more |= {name: getattr(size, name) for name in ("n_points", "n_interventions", "n_draws")}
+    more = {name: getattr(size, name) for name in ("n_points", "n_interventions", "n_draws")} | more
+    more = {"inputs": subject.inputs} | more
     # The verdict on the graph as it was drawn: an estimated model has its own version of latent nodes.
-    return evaluation.audit(
-        model, scm, subject.rows, verdict=subject.verdict, inputs=subject.inputs, random_state=seed, **more
-    )
+    return evaluation.audit(model, scm, subject.rows, verdict=subject.verdict, random_state=seed, **more)
 
 
 def _beside(subject: Audited) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -275,8 +283,6 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
     if report.conclusion.state != FAILS:
         return "", steps
     if few := too_few_rows(report.audit):
-        if subject.is_ours:
-            del steps[FAILS]
         return " ".join(few), steps
     further = stricter(subject, report.audit, asked.asked.seed) if asked.effort.doubt else None
     if further is None or asked.folder is None:
@@ -288,7 +294,10 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         advice = "Ask for a larger limit, let it read other columns, or collect more rows."
         return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
     name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
-    graph, roles = shlex.quote(f"{name}/{GRAPH}"), _roles_named(subject)
+    settings = asked.folder.training["settings"]
+    given = {option: settings[option] for option in _SETTLED if settings.get(option) is not None}
+    roles = " ".join([_roles_named(subject), *(f"--{name} {shlex.quote(str(value))}" for name, value in given.items())])
+    graph = shlex.quote(f"{name}/{GRAPH}")
     steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
         limits = (("max-effect", report.audit.limits.max_effect), ("max-vcf", report.audit.limits.max_vcf))
@@ -317,7 +326,9 @@ def stricter(subject: Audited, found: evaluation.Audit, seed: int) -> tuple[floa
             named: dict[str, Any] = {"outcome": roles.outcome, "protected": list(roles.protected)}
             named |= {"inputs": subject.folder.shown, "random_state": seed}
             repaired = repair(model, seen, graph=roles.graph, **named)
-        how = {"limits": found.limits, "floor": found.floor}
+        # What is repaired also needs what lies between the protected columns and those that the model reads.
+        read = list(dict.fromkeys([*subject.inputs, *repaired.inputs_]))
+        how: dict[str, Any] = {"limits": found.limits, "floor": found.floor, "inputs": read}
         with progress("what would pass", "strength", total=len(strengths)) as bar:
             for strength in strengths:
                 again = subject.reordered(repaired.at(strength))
@@ -325,8 +336,10 @@ def stricter(subject: Audited, found: evaluation.Audit, seed: int) -> tuple[floa
                 bar.update()
                 if audit.conclusion.state == PASSES:
                     break
+            bar.total = bar.n
         return strength, audit
-    except CiplearnError:
+    except CiplearnError as error:
+        note(f"What would pass could not be tried: {error}")
         return None
 
 

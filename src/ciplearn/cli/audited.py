@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ciplearn._core.columns import CLASSIFICATION
-from ciplearn._core.errors import InputError, OddRowsWarning
+from ciplearn._core.errors import InputError
 from ciplearn._core.workers import OneProcess, give_back_what_is_freed
 from ciplearn.causal import CausalGraph, Verdict
 from ciplearn.cli import options
@@ -20,10 +19,8 @@ from ciplearn.cli.commands import Audit, Subject
 from ciplearn.cli.imagined import from_predictions
 from ciplearn.cli.model_folder import AnyTable, ModelFolder, columns_of, gaps_of, lacks_its_model, require_rows
 from ciplearn.cli.options import Effort, split_names
-from ciplearn.cli.output import note
 from ciplearn.cli.training import sampled_table
 from ciplearn.cli.training_table import FitRequest, TrainingTable
-from ciplearn.estimators.tables import OddRows
 from ciplearn.evaluation.any_model import Foreign, Numbers, Probabilities
 from ciplearn.sources import TableFiles
 
@@ -169,10 +166,6 @@ class Audited:
             verdict = _judged_anew(verdict, drawn, foreign)
         more = [node for node in drawn.observed if node not in folder.kinds]
         rows, every, about, unknown = folder.rows(source, more)
-        for sentence in OddRows.of(folder.model, rows[list(folder.inputs)]).sentences(folder.model):
-            note(sentence)
-        # Said once; the models are asked about these rows and their worlds many times, until the command ends.
-        warnings.simplefilter("ignore", OddRowsWarning)
         task = folder.training["task"]
         rows, every = (_labelled(table, verdict, task) for table in (rows, every))
         subject = cls(None, folder, verdict, task, rows, every, about, unknown, positive)

@@ -160,6 +160,11 @@ def ground(
         scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
     ratio = density_ratio(scm, drawn, names, outcome, levels, known, generator)
     worlds = Worlds(scm, names, asked.inputs, levels, ratio, int(generator.integers(2**31)), unknown=(outcome,))
+    if lacking := [column for column in worlds.columns if column not in map(str, known.columns)]:
+        raise InputError(
+            f"Table and graph lack the column {lacking[0]!r}, which the causal model imagines rows from; add it to "
+            "both, or make it latent."
+        )
     return asked, worlds, known
 
 

@@ -226,8 +226,8 @@ class Repaired:
         """
         if self.asked.classes is None and self.conformal is None:
             raise InputError(_UNMEASURED)
-        strict = self.strict().numbers(X)
-        if self.asked.classes is not None or self.conformal is None or strict.shape[1] > 1:
+        strict = None if self.asked.classes is not None else self.strict().numbers(X)
+        if strict is None or self.conformal is None or strict.shape[1] > 1:
             raise InputError("An interval needs an outcome of one number; for labels use predict_set.")
         radius = self.conformal.radius(coverage)
         return np.hstack([strict - radius, strict + radius])

@@ -86,9 +86,10 @@ def strict_end(table: pd.DataFrame, learner: str) -> str | None:
     noise open, the ends of other paths still follow the row: only what was repaired blindly, whoever learnt it, is
     strict.
     """
-    ends = table[table["strict"]].set_index("learner")["name"]
-    paths = (blindly(learner), *map(blindly, table["learner"]), learner)
-    return next((str(ends[path]) for path in paths if path in ends.index), None)
+    ends = dict(table.loc[table["strict"], ["learner", "name"]].itertuples(index=False))
+    blind = [path for path in map(blindly, table["learner"]) if path in ends]
+    paths = (learner, *blind) if learner in blind else (blindly(learner), *blind, learner)
+    return next((ends[path] for path in paths if path in ends), None)
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class WithinLimits(Goal):
                 f"The best candidate that these rows show to meet the limits is {name}: {_price(field, name)}. Taken "
                 f"instead: {far_better}, whose differences are typically within the limit"
                 f"{_how_far(field, far_better)}; {_price(field, far_better)}. Name the limit, "
-                f"max_effect={field.limit:.3g}, to have it kept at any price."
+                f"--max-effect {field.limit:.3g} or max_effect={field.limit:.3g}, to have it kept at any price."
             )
             return Choice(far_better, False, reason, _half(field, far_better))
         if useful.empty:

@@ -41,7 +41,7 @@ def write_dot(graph: DrawnGraph) -> str:
     """Write DOT text that Graphviz draws: latent nodes and bidirected edges dashed."""
     lines = ["digraph {"]
     for name in graph.nodes:
-        roles, position = graph.marks(name)
+        roles, position = graph._marks(name)
         marks = ["latent=true", "style=dashed"] if roles[:1] == ["latent"] else []
         if roles := [role for role in roles if role != "latent"]:
             marks.append(f'roles="{",".join(roles)}"')
@@ -202,7 +202,7 @@ def write_networkx(graph: DrawnGraph) -> networkx.DiGraph:
     plain = not graph.bidirected and not graph.undirected
     written = networkx.DiGraph() if plain else networkx.MultiDiGraph()
     for name in graph.nodes:
-        roles = ",".join(role for role in graph.marks(name)[0] if role != "latent")
+        roles = ",".join(role for role in graph._marks(name)[0] if role != "latent")
         marks = {"latent": name in graph.latent, "roles": roles, "pos": graph.positions.get(name)}
         written.add_node(name, **{mark: value for mark, value in marks.items() if value})
     for kind in EDGES.values():

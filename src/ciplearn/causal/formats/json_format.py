@@ -1,4 +1,4 @@
-"""What all notations share, the fields of a graph in the making; and how JSON is read, which holds them by name.
+"""The fields of a graph that is being read, which all notations share, and the notation that names them: JSON.
 
     {"nodes": ["A", "Y"], "directed": [["A", "Y"]], "bidirected": [], "undirected": [], "latent": [],
      "exposures": [], "outcomes": [], "adjusted": [], "positions": {"A": [0.0, 1.0]}}

@@ -382,7 +382,7 @@ def _statements(graph: DrawnGraph, written: Collection[str] = ()) -> list[str]:
     drawn = {name for a, _, b in edges for name in (a, b)}.union(written)
     lines = []
     for name in graph.nodes:
-        marks, position = graph.marks(name)
+        marks, position = graph._marks(name)
         marks += [f'pos="{position}"'] if position else []
         if marks:
             lines.append(f"{quoted(name)} [{', '.join(marks)}]")
