@@ -97,6 +97,12 @@ def test_limits_can_be_asked_of_a_protected_vector_which_no_rows_can_show():
     np.testing.assert_allclose(found.table["effect"], np.sqrt(2 * found.table["vcf"]))
 
 
+def test_a_line_joins_two_networks_whatever_learns_beside_it(table):
+    given = {"routes": ["line"], "shares": (0.2,), "learners": {"linear": Linear()}}
+    found = compared(table.head(200), Tolerance(0.9), **given)
+    assert [name for name in found.table["name"] if "line," in name] == ["line, 20% of VCF kept"]
+
+
 def measured_field(paths):
     """Candidates along paths: learner -> (deviation of the errors, deviation of the effects of single rows)."""
     draw = np.random.default_rng(0)

@@ -133,7 +133,7 @@ class Part:
 
     def base(self, learner: str, inputs: Sequence[str] | None = None) -> Any:
         """Return a predictor without a constraint, trained once."""
-        how = self.learners[learner]
+        how = self.learners.get(learner)  # a line joins two networks whatever else learns
         if how is not None and not isinstance(how, Learner):
             return how  # trained elsewhere
         settings = ({} if how is None else {"learner": how}) | ({} if inputs is None else {"inputs": list(inputs)})
