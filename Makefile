@@ -88,7 +88,11 @@ wheel: $(VENV)/.ready  ## build the wheel, install it into an empty environment,
 	  open('graph.txt', 'w').write(d.applicants().graph.to_dagitty())"
 	cd build/outside && ../wheel/bin/ciplearn fit people.csv --graph graph.txt --outcome income --protected sex --learner linear --out model
 	cd build/outside && ../wheel/bin/ciplearn audit model people.csv --doubt 0 --no-gate --out report.html
-	cd build/outside && ../wheel/bin/ciplearn workbench --help > /dev/null
+	cd build/outside && ../wheel/bin/python -c "import re, subprocess, urllib.request as web; \
+	  served = subprocess.Popen(['../wheel/bin/ciplearn', 'workbench', '--demo', '--no-browser', '--folder', 'work'], \
+	    stdout=subprocess.PIPE, text=True); \
+	  page = web.urlopen(re.search(r'http\S+', served.stdout.readline())[0]).read(); \
+	  served.terminate(); assert b'ciplearn workbench' in page, page; print('The workbench serves its page.')"
 
 format: $(VENV)/.ready  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
