@@ -5,7 +5,7 @@ as its people are and as the true model makes them with another value of A. Prin
 (0.9 is asked for), how much wider intervals or larger sets are in the other world, how far ends move as a share of the
 width, how many sets differ, and the same of conformal intervals and sets around the model itself, which may move.
 
-Run: python benchmarks/intervals.py [--count 200] [--rows 3000]
+Run: python benchmarks/intervals.py [--count 200] [--first 0] [--rows 3000]
 """
 
 import argparse
@@ -73,11 +73,12 @@ def main():
     """Read what is asked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rows", type=int, default=3000)
     options = parser.parse_args()
     torch.set_num_threads(1)
     for labels in (False, True):
-        table = pd.DataFrame([one(seed, options.rows, labels) for seed in range(options.count)])
+        table = pd.DataFrame([one(seed, options.rows, labels) for seed in range(options.first, options.first + options.count)])
         print("labels" if labels else "numbers", table.mean().round(4).to_string(), sep="\n", flush=True)
 
 
