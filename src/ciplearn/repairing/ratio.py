@@ -182,32 +182,37 @@ class OfNumbers(Ratio):
 
     def beside(self, rows: pd.DataFrame) -> Callable[[pd.DataFrame], Array]:
         """Look up the law given the rows' causes once."""
-        density = self._density(_values(self.scm, rows, self.scm.graph.parents(self.node)), len(rows))
+        density = self._density(rows)
 
         def ratio(table: pd.DataFrame) -> Array:
             values = self.scm.kinds[self.node].read(table, self.node)
             marginal = self._marginal(values) if self.grid is None else np.interp(values, *self.grid)
-            return _within(density(values) - marginal)
+            return _within(density(values, np.arange(len(rows))) - marginal)
 
         return ratio
 
-    def _density(self, parents: dict[str, Array], n: int) -> Callable[[Array], Array]:  # (n,) or (n, d) -> (n,)
-        mechanism = self.scm.mechanisms[self.node]
+    def _density(self, rows: pd.DataFrame) -> Callable[[Array, Array], Array]:  # (n,) or (n, d), (n,) -> (n,)
+        """Return the log density of values beside the causes of rows, which are named by their places."""
+        parents, mechanism = _values(self.scm, rows, self.scm.graph.parents(self.node)), self.scm.mechanisms[self.node]
         quantiles = mechanism.quantiles(parents, _KNOTS)
         if quantiles is None:
-            return lambda values: np.asarray(mechanism.log_density(parents, values))
-        table = quantiles.reshape(n, -1, len(_KNOTS))
-        return lambda values: _normal_between(table, values.reshape(n, -1))
+            return lambda values, places: np.asarray(
+                mechanism.log_density({name: array[places] for name, array in parents.items()}, values)
+            )
+        table = quantiles.reshape(len(rows), -1, len(_KNOTS))
+        return lambda values, places: _normal_between(table[places], values.reshape(len(values), -1))
 
     def _marginal(self, values: Array) -> Array:  # (n,)
-        if len(values) > 1 and (values == values[0]).all():
-            return np.repeat(self._marginal(values[:1]), len(values))
-        causes = _values(self.scm, self.causes, self.scm.graph.parents(self.node))
-        logs = np.empty((len(self.causes), len(values)))
-        for place in range(len(self.causes)):
-            parents = {name: np.repeat(array[place : place + 1], len(values), axis=0) for name, array in causes.items()}
-            logs[place] = self._density(parents, len(values))(values)
-        return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
+        n, count = len(values), len(self.causes)
+        if n > 1 and (values == values[0]).all():
+            return np.repeat(self._marginal(values[:1]), n)
+        density, every = self._density(self.causes), np.arange(count)
+        # The shorter of values and causes is walked, the longer one is asked at once.
+        if n < count:
+            logs = np.stack([density(np.repeat(values[[place]], count, axis=0), every) for place in range(n)], axis=1)
+        else:
+            logs = np.stack([density(values, np.full(n, place)) for place in range(count)])
+        return np.asarray(logsumexp(logs, axis=0) - np.log(count))
 
 
 @dataclass(frozen=True, eq=False)
