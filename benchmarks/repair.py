@@ -31,7 +31,9 @@ def curve(case, model):
     """Test loss and true VCF of the repaired model at every strength."""
     repaired = repair(model, case.train, outcome="Y", protected=["A"], scm=case.estimated[0])
     count, table = case.worlds
-    at_test, in_worlds = repaired.engine.knob(case.test), repaired.engine.knob(table.reset_index(drop=True))
+    # What the estimated model holds for impossible is taken for the nearest that it knows, as `predict` does.
+    shown, moved = (repaired.worlds.checked(rows.reset_index(drop=True)) for rows in (case.test, table))
+    at_test, in_worlds = repaired.engine.knob(shown), repaired.engine.knob(moved)
     rows = []
     for gamma in STRENGTHS:
         spread = in_worlds.at(gamma)[:, 0].reshape(count, -1).var(axis=0).mean()
