@@ -11,11 +11,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import ciplearn
-from ciplearn import CausalGraph, StructuralCausalModel, datasets, repair, variance_of_counterfactuals
+from ciplearn import (
+    CausalGraph,
+    StructuralCausalModel,
+    datasets,
+    load_repaired,
+    repair,
+    variance_of_counterfactuals,
+)
 from ciplearn._core.errors import InputError
 from ciplearn.repairing.correction import Correction, _Problem
 from ciplearn.repairing.correction import TreeScale as Scale
 from ciplearn.repairing.formula import Formula
+from ciplearn.repairing.measured import Curve
 from ciplearn.scm import Additive, AdditiveNoise, fit_scm
 
 CONFOUNDED = CausalGraph.from_edges("Z -> A, Z -> L, A -> L, Z -> Y, A -> Y, L -> Y")
@@ -284,10 +292,29 @@ def test_a_row_is_predicted_alike_whichever_types_hold_its_values(open_noise):
         assert formula.predict_proba(same) == pytest.approx(formula.predict_proba(rows), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("case", "moved"), [("open_noise", ["job", "years"]), ("many_labels", [f"b{i}" for i in range(6)])]
+)
+def test_strict_repair_follows_no_label_or_count_that_a_moves(case, moved, request, tmp_path):
+    _, X, _, repaired = request.getfixturevalue(case)
+    rows, other = X.head(60), X.tail(60).reset_index(drop=True)
+    elsewhere = rows.assign(a=1 - rows["a"], **{name: other[name] for name in moved})
+    answers = repaired.strict().numbers(rows)
+    assert answers.std() > 0.01
+    np.testing.assert_allclose(repaired.strict().numbers(elsewhere), answers, atol=1e-6)
+    assert repaired.curve["left"].iloc[-1] < 1e-9
+    assert repaired.at(max_effect=1e-4).strength > repaired.engine.seeing.sees_to
+    repaired.save(tmp_path / "kept")
+    for strength in (5.0, 300.0, np.inf):
+        loaded = load_repaired(tmp_path / "kept", repaired.asked.model).at(strength)
+        np.testing.assert_allclose(loaded.numbers(elsewhere), repaired.at(strength).numbers(elsewhere), atol=1e-12)
+
+
 def test_goal_below_what_can_be_met_is_refused_with_what_is_left(open_noise):
     *_, repaired = open_noise
+    floor = Curve(lambda: repaired.curve.assign(effect=repaired.curve["effect"] + 0.01))
     with pytest.raises(InputError, match=r"No strength brings the largest effect to 1e-09: the strict predictor keeps"):
-        repaired.at(max_effect=1e-9)
+        replace(repaired, measured=floor).at(max_effect=1e-9)
 
 
 def test_gradient_of_the_correction_is_that_of_its_objective():

@@ -90,6 +90,7 @@ class Correction(Engine):
     scale: TreeScale
 
     calls = 1
+    sees_to = _PATH[-1]
 
     def knob(self, rows: pd.DataFrame) -> AnswersAlong:
         """Ask the model, and each stretch of the trees once."""

@@ -18,7 +18,7 @@ from ciplearn.causal.names import Names, as_names, node_of
 from ciplearn.evaluation.counterfactual_rows import sample_with_every_label
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
-from ciplearn.repairing.formula import Engine, Formula
+from ciplearn.repairing.formula import BlindEnd, Engine, Formula
 from ciplearn.repairing.measured import CORRECTION, Curve, chosen
 from ciplearn.repairing.ratio import Levels, causes_of, density_ratio
 from ciplearn.repairing.repaired import Repaired
@@ -84,6 +84,7 @@ def repair(
     engine: Engine = Formula(asked, worlds)
     if choice.rests_on == CORRECTION:
         engine = Correction.of(asked, worlds, known, generator)
+    engine = BlindEnd(engine, worlds) if choice.blind else engine
     measured = Curve.of(engine, worlds, known.iloc[np.sort(generator.permutation(len(known))[:_MEASURED_ROWS])])
     notes = (*_notes(worlds), choice.note, *([] if choice.floor is None else [str(choice.floor)]))
     repaired = Repaired(

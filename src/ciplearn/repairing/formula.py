@@ -16,9 +16,6 @@ from ciplearn.repairing.worlds import Worlds
 from ciplearn.scm import Units
 from ciplearn.scm.kinds import Array
 
-# Up to this strength, at which a twentieth of an effect is left, open noise is drawn from what fits a row.
-SEEING = 19.0
-
 
 class Knob(Protocol):
     """What is known of some rows, from which their predictions follow at every strength without asking again."""
@@ -75,7 +72,9 @@ class MeanOfDraws:
 class Engine(ABC):
     """A family of predictors, one per strength."""
 
+    asked: Asked
     calls: int  # how many rows the model is asked about for each row
+    sees_to: float  # the strength beyond which a `BlindEnd` takes over
 
     @abstractmethod
     def knob(self, rows: pd.DataFrame) -> Knob:
@@ -92,6 +91,8 @@ class Formula(Engine):
 
     asked: Asked
     worlds: Worlds
+
+    sees_to = 19.0  # at which a twentieth of an effect is left
 
     @property
     def calls(self) -> int:  # type: ignore[override]
@@ -114,53 +115,59 @@ class Formula(Engine):
 
 @dataclass(frozen=True, eq=False)
 class BlindAtTheEnd:
-    """The closed form of rows, and the same with the noise that rows leave open drawn blindly.
+    """What an engine knows of rows, and the closed form with the noise that rows leave open drawn blindly.
 
     Most strengths need one of the two, and only what a strength needs is asked.
     """
 
-    formula: Formula
+    engine: BlindEnd
     rows: pd.DataFrame
 
     @cached_property
-    def seeing(self) -> Parts:
+    def seeing(self) -> Knob:
         """What is known of the rows where open noise is drawn from what fits them."""
-        return self.formula.knob(self.rows)
+        return self.engine.seeing.knob(self.rows)
 
     @cached_property
     def blind(self) -> Parts:
         """The same where they say nothing of it."""
-        return Formula(self.formula.asked, replace(self.formula.worlds, blind=True)).knob(self.rows)
+        return Formula(self.engine.asked, replace(self.engine.worlds, blind=True)).knob(self.rows)
 
     def at(self, gamma: float) -> Array:  # (n, q)
-        """Mix both, with none of the blind one up to 19 and nothing else at infinity."""
-        if gamma <= SEEING:
+        """Mix both, with none of the blind one up to where the engine sees to, and nothing else at infinity."""
+        if gamma <= self.engine.seeing.sees_to:
             return self.seeing.at(gamma)
         if np.isinf(gamma):
             return self.blind.at(gamma)
-        share = 1 - SEEING / gamma
+        share = 1 - self.engine.seeing.sees_to / gamma
         return np.asarray((1 - share) * self.seeing.at(gamma) + share * self.blind.at(gamma))
 
 
 @dataclass(frozen=True, eq=False)
-class BlindFormula(Engine):
-    """The closed form, whose strict end tells nothing of what rows leave open.
+class BlindEnd(Engine):
+    """A family whose strict end tells nothing of what rows leave open.
 
-    Where the noise of a node is drawn from what fits a row, f̄ still follows the row: two labels fit other draws. Drawn
-    blindly, as if the row said nothing of that noise, f̄ is the same for a person in every world, and knows less.
+    Where the noise of a node is drawn from what fits a row, f̄ still follows the row: two labels fit other draws. So do
+    trees that read a label. Drawn blindly, as if the row said nothing of that noise, f̄ is the same for a person in
+    every world, and knows less.
     """
 
-    asked: Asked
+    seeing: Engine
     worlds: Worlds
 
     @property
+    def asked(self) -> Asked:  # type: ignore[override]
+        """The model."""
+        return self.seeing.asked
+
+    @property
     def calls(self) -> int:  # type: ignore[override]
-        """The row and its worlds, twice."""
-        return 2 * (1 + self.worlds.calls)
+        """Those of the family, and the row with its worlds."""
+        return self.seeing.calls + 1 + replace(self.worlds, blind=True).calls
 
     def knob(self, rows: pd.DataFrame) -> BlindAtTheEnd:
         """Ask about the rows and their worlds, and about those imagined blindly, once a strength needs it."""
-        return BlindAtTheEnd(Formula(self.asked, self.worlds), rows)
+        return BlindAtTheEnd(self, rows)
 
 
 def parts_of(models: Sequence[Asked], worlds: Worlds, rows: pd.DataFrame | None, units: Units) -> list[Parts]:

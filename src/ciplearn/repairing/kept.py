@@ -20,7 +20,7 @@ from ciplearn.evaluation.any_model import onnx_session
 from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import N_STRENGTHS, Correction, TreeScale, boosting
-from ciplearn.repairing.formula import BlindFormula, Engine, Formula
+from ciplearn.repairing.formula import BlindEnd, Engine, Formula
 from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
@@ -118,6 +118,7 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
             "seed": worlds.seed,
             "strength": _number(repaired.strength),
             "rests_on": repaired.rests_on,
+            "blind": isinstance(repaired.engine, BlindEnd),
             "notes": repaired.notes,
             "floor": floor and {"left": floor.left, "typical": floor.effect, "n_rows": floor.rows // 2},
             "curve": {name: [_number(x) for x in column] for name, column in repaired.curve.items()},
@@ -128,8 +129,8 @@ def save_repaired(repaired: Repaired, folder: str | os.PathLike[str], *, overwri
         }
         if isinstance(worlds.scm, EstimatedModel):
             worlds.scm.save(fresh / _SCM)
-        if isinstance(repaired.engine, Correction):
-            trees = repaired.engine
+        trees = repaired.engine.seeing if isinstance(repaired.engine, BlindEnd) else repaired.engine
+        if isinstance(trees, Correction):
             (fresh / _TREES).write_text(trees.booster.model_to_string(), encoding="utf-8")
             spread = trees.scale.spread.tolist()
             described["correction"] = {"encoding": to_spec(trees.encoding), "ends": trees.ends, "spread": spread}
@@ -197,9 +198,10 @@ def _restored(saved: dict[str, Any], place: Path, model: Any, scm: StructuralCau
         raise ValueError("levels are not those of the protected columns")
     ratio = _read_ratio(saved["ratio"], place, levels, scm, protected)
     worlds = Worlds(scm, protected, asked.inputs, levels, ratio, int(saved["seed"]), (saved["outcome"],))
-    engine: Engine = (BlindFormula if saved["rests_on"] == BLIND else Formula)(asked, worlds)
+    engine: Engine = Formula(asked, worlds)
     if saved["rests_on"] == CORRECTION:
         engine = _correction(saved["correction"], asked, worlds, _booster(place, _TREES))
+    engine = BlindEnd(engine, worlds) if saved["blind"] else engine
     curve = pd.DataFrame({name: [_read_number(x) for x in column] for name, column in saved["curve"].items()})
     floor = saved["floor"]
     scores = None if saved["scores"] is None else np.array([_read_number(x) for x in saved["scores"]])
@@ -248,6 +250,7 @@ def _refuse_changed(saved: dict[str, Any]) -> None:
         "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
         "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
         "rests_on": saved["rests_on"] in (FORMULA, CORRECTION, BLIND),
+        "blind": type(saved["blind"]) is bool and (saved["blind"] or saved["rests_on"] != BLIND),
         "notes": saved["notes"] == [] or _are(str, saved["notes"]),
         "classes": saved["classes"] is None or _are_labels(saved["classes"]),
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),

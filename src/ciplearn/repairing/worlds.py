@@ -22,6 +22,9 @@ from ciplearn.scm.kinds import Array, Categories, plain
 # Draws of the noise per row, where a row leaves it open.
 DRAWS = 4
 
+# Blind draws are the same for all rows, so their error does not average out over rows: more of them, in so many worlds.
+_BLIND_DRAWS, _BLIND_WORLDS = 16, 64
+
 # Draws of a vector from p(A), where as many more come from its law given the causes.
 _OF_EITHER_LAW = 24
 
@@ -55,7 +58,12 @@ class Worlds:
     @property
     def calls(self) -> int:
         """How many imagined rows the model is asked about for each row."""
-        return len(self.levels) * (DRAWS if self.levels.listed else 1 + self.mixes_two_laws)
+        return len(self.levels) * (self.draws if self.levels.listed else 1 + self.mixes_two_laws)
+
+    @property
+    def draws(self) -> int:
+        """Draws of the noise per row, where a row leaves it open."""
+        return max(DRAWS, min(_BLIND_DRAWS, _BLIND_WORLDS // len(self.levels))) if self.blind else DRAWS
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,7 +91,7 @@ class Worlds:
         following = [node for node in self.protected if graph.ancestors([node]) & (names - {node})]
         return (*self.scm.between(names, [*self.inputs, *self.scm.columns(following)]), *following)
 
-    def units(self, rows: pd.DataFrame, draws: int = DRAWS, alone: bool = False) -> Units:
+    def units(self, rows: pd.DataFrame, draws: int | None = None, alone: bool = False) -> Units:
         """Find the noise behind rows: the one that fits, or some draws of those that do.
 
         ``alone``: one protected node may change alone.
@@ -93,6 +101,7 @@ class Worlds:
         units = self.scm.abduct(rows, nodes=moved, random_state=RowNoise(rows, self.seed))
         if units.exact or (draws == 1 and not self.blind):
             return units
+        draws = self.draws if self.blind or draws is None else draws
         units = self.scm.abduct(rows, nodes=moved, n_draws=draws, random_state=RowNoise(rows, self.seed))
         return self._blinded(units) if self.blind else units
 

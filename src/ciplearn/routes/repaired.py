@@ -15,7 +15,7 @@ from ciplearn.repairing import Repaired
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.flow import ground
-from ciplearn.repairing.formula import SEEING, BlindFormula, Engine, Formula, parts_of
+from ciplearn.repairing.formula import BlindEnd, Engine, Formula, parts_of
 from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models
@@ -27,8 +27,8 @@ REPAIR = "repair"
 _STEPS = 16
 STRENGTHS = (*((1 - step / _STEPS) ** -2.0 - 1 for step in range(1, _STEPS)), np.inf)
 
-# Of which the blind share grows by tenths.
-_BLIND_STRENGTHS = (*(SEEING / (1 - step / 10) for step in range(1, 10)), np.inf)
+# Of which the blind share grows by twentieths.
+_BLIND_STRENGTHS = (*(Formula.sees_to / (1 - step / 20) for step in range(1, 20)), np.inf)
 
 _DONE = {FORMULA: "repaired", CORRECTION: "corrected", BLIND: "repaired blindly"}
 
@@ -147,10 +147,12 @@ def _repaired(part: Part, learner: str, engine: str) -> Repaired:
 
     def make() -> Repaired:
         asked, worlds = _asked(part, learner), _worlds(part)
-        chosen: Engine = (BlindFormula if engine == BLIND else Formula)(asked, worlds)
         generator = np.random.default_rng(part.seed)
+        chosen: Engine = Formula(asked, worlds)
         if engine == CORRECTION:
             chosen = Correction.of(asked, worlds, table, generator)
+        elif engine == BLIND:
+            chosen = BlindEnd(chosen, worlds)
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
         return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
 
