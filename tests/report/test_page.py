@@ -187,7 +187,7 @@ def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report
     assert "most of all: A first" in arrows
     assert "graph that the rows do not contradict;" in arrows
     assert "moves both A and Y" in hidden
-    assert "S, were it not measured, would make" in hidden
+    assert "S, had it not been measured, would correlate them by" in hidden
     page = unescape(asked.to_html())
     assert all(sentence in page for sentence in asked.how_wrong)
     assert 'aria-label="typical difference against correlation ρ that a hidden cause would make"' in page

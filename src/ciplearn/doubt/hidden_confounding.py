@@ -28,6 +28,7 @@ from ciplearn._core.rows import RandomState, as_generator, as_seed
 from ciplearn._core.wording import as_list
 from ciplearn.causal import CausalGraph
 from ciplearn.doubt.falsification import table_columns
+from ciplearn.evaluation.predictors import Predictor
 from ciplearn.evaluation.regression import Menu, Regression, Variable
 from ciplearn.evaluation.vcf import variance_of_counterfactuals
 from ciplearn.scm import AdditiveNoise, fit_scm
@@ -168,7 +169,7 @@ def hidden_confounding(
     context, inputs, method, n_points, n_interventions, n_draws, random_state
         See `variance_of_counterfactuals`.
     limit, like
-        Ask about so many nodes at most; the others are named. See `sensitivity`.
+        Ask about so many nodes at most, those first that move the model most; the others are named. See `sensitivity`.
 
     Examples
     --------
@@ -191,6 +192,10 @@ def hidden_confounding(
     generator, seed = as_generator(random_state), as_seed(random_state)
     base = fit_scm(graph, table, random_state=seed if like is None else None, like=like)
     left = _residuals(table, protected, base.columns(graph.parents(protected)), generator)
+    if limit is not None and limit < len(chosen):
+        predictor = Predictor.of(model, list(table.columns), inputs, method)
+        moved = {node: _moved(predictor, base, table.head(n_points), node) for node in chosen}
+        chosen = tuple(sorted(chosen, key=moved.__getitem__, reverse=True))
     rows, varied = [], chosen[:limit]
     measured: dict[str, Any] = {"context": context, "inputs": inputs, "method": method, "n_draws": n_draws}
     measured |= {"n_points": n_points, "n_interventions": n_interventions, "random_state": seed}
@@ -211,6 +216,13 @@ def hidden_confounding(
     ]
     compared = pd.DataFrame(benchmarks, columns=["node", "covariate", "rho"])
     return HiddenConfounding(pd.DataFrame(rows), compared, protected, chosen[len(varied) :], drawn)
+
+
+def _moved(predictor: Predictor, base: EstimatedModel, rows: pd.DataFrame, node: str) -> float:
+    """How far predictions move, in mean square, where a node is higher by its deviation, and what follows from it."""
+    higher = base.counterfactual(rows, {node: rows[node] + rows[node].std()})
+    asked = (predictor(one) for one in (rows, rows.assign(**higher)))
+    return float(np.square(np.subtract(*asked)).mean())
 
 
 def _without_hidden_causes(graph: CausalGraph) -> tuple[CausalGraph, tuple[str, ...]]:

@@ -117,7 +117,7 @@ def _of_arrows(answer: Sensitivity, report: Report) -> str:
         )
     matters = "" if answer.largest is None else f"; most of all: {answer.largest}"
     others = "1 other graph" if counted == 1 else f"{counted} other graphs"
-    unknown = f" ({answer.late} more not asked about)" if answer.late else ""
+    unknown = f" ({answer.late} more were not tried)" if answer.late else ""
     return (
         f"If one arrow of the graph is wrong, the typical difference lies between {amount(low)} and "
         f"{amount(high)} instead of at {amount(base)}, over {others} {answer.others}{unknown}{matters}."
@@ -140,10 +140,11 @@ def _of_hidden_causes(answer: HiddenConfounding, report: Report) -> str:
         sentence += f", and exceeds the limit of {amount(report.audit.limit)} beyond a correlation of {passed}"
     if len(answer.benchmarks):
         strongest = answer.benchmarks.loc[answer.benchmarks["rho"].abs().idxmax()]
-        sentence += f"; {strongest['covariate']}, were it not measured, would make {decimal(strongest['rho'], 2)}"
+        by = decimal(strongest["rho"], 2)
+        sentence += f"; {strongest['covariate']}, had it not been measured, would correlate them by {by}"
     if answer.late:
-        n_late = len(answer.late)
-        sentence += f"; {as_list(answer.late, 3)} {'was' if n_late == 1 else 'were'} not asked about, so it may be more"
+        late = as_list(answer.late, 3)
+        sentence += f"; what moves both {answer.protected} and {late} was not tried, so it may be more"
     return f"{sentence}."
 
 
