@@ -50,6 +50,13 @@ def test_model_that_returns_nan():
     refused(lambda frame: np.where(frame["L"] > 0, np.nan, 1.0), r"returned NaN or infinity in \d+ of 50 rows")
 
 
+def test_gaps_are_counted_over_the_whole_table_before_anything_is_estimated(monkeypatch):
+    monkeypatch.setattr("ciplearn.repairing.flow.fit_scm", None)
+    rows = table().assign(extra=np.nan)
+    rows.loc[:4, "L"] = rows.loc[3:6, "Z"] = np.nan
+    refused(lambda frame: frame.fillna(0).sum(axis=1), "L and Z hold no value in 7 of 200 rows", rows)
+
+
 def test_model_that_returns_another_number_of_rows():
     refused(lambda frame: np.zeros(3), r"returned shape \(3,\) for 50 rows")
 

@@ -153,10 +153,17 @@ def ground(
     levels = Levels.of(known[[column for column in known.columns if nodes[column] in names]], generator)
     if len(levels) < 2:
         raise InputError(f"{names[0]!r} is the same in all {len(known)} rows; pass rows that show another value, too.")
+    read = {nodes[column] for column in asked.inputs}
+    own_law = not levels.listed and outcome not in {parent for name in names for parent in drawn.parents(name)}
+    part = _needed_part(drawn, names, read, outcome, own_law=own_law)
+    needed = known[[column for column in known.columns if nodes[str(column)] in part.nodes and column != outcome]]
+    if gaps := [str(column) for column in needed.columns if needed[column].isna().any()]:
+        count, hold = int(needed.isna().any(axis=1).sum()), "holds" if len(gaps) == 1 else "hold"
+        raise InputError(
+            f"{as_list(gaps, 3)} {hold} no value in {count} of {len(needed)} rows, and worlds are imagined from whole "
+            "rows; drop or impute those rows first."
+        )
     if scm is None:
-        read = {nodes[column] for column in asked.inputs}
-        own_law = not levels.listed and outcome not in {parent for name in names for parent in drawn.parents(name)}
-        part = _needed_part(drawn, names, read, outcome, own_law=own_law)
         rows = sample_with_every_label(known, _MODEL_ROWS, generator)
         scm = fit_scm(part, rows, random_state=int(generator.integers(2**31)))
     ratio = density_ratio(scm, drawn, names, outcome, levels, known, generator)
