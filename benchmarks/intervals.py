@@ -78,7 +78,9 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)
     for labels in (False, True):
-        table = pd.DataFrame([one(seed, options.rows, labels) for seed in range(options.first, options.first + options.count)])
+        table = pd.DataFrame(
+            [one(seed, options.rows, labels) for seed in range(options.first, options.first + options.count)]
+        )
         print("labels" if labels else "numbers", table.mean().round(4).to_string(), sep="\n", flush=True)
 
 

@@ -176,6 +176,9 @@ def test_onnx_file_whose_weights_lie_beside_it_is_not_kept_in_halves(tmp_path):
     )
     with pytest.raises(InputError, match="keeps its weights in files beside it"):
         repaired.save(tmp_path / "kept")
+    (tmp_path / "model.onnx").write_text("something else by now")
+    with pytest.raises(InputError, match=rf"{tmp_path}/model\.onnx cannot be read as ONNX"):
+        repaired.save(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
 

@@ -299,6 +299,7 @@ def _write_model(model: Any, folder: Path) -> str | None:
         try:
             onnx_session(folder / _ONNX)
         except InputError as error:
+            onnx_session(Path(model))  # says what is wrong with the file itself
             why = f"{model} keeps its weights in files beside it, and a folder of ours holds one file"
             raise InputError(f"{why}; export it with its weights inside.") from error
         return _ONNX
