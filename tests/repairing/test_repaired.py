@@ -308,7 +308,17 @@ def test_numbers_too_large_to_imagine_are_refused_with_their_column(size, number
 CHANGED = {
     "strength": [-1, "1", math.nan, True, {}],
     "shares": [[1, 10**400], [1, 1], [-1, 2], [math.nan, math.nan], [0.5], [], "ab", [0, 0]],
-    "levels": [{}, [], {"A": []}, {"A": [0]}, {"B": [0, 1]}, {"A": [0, None]}, {"A": [0, ["x"]]}, {"A": [0, 10**400]}],
+    "levels": [
+        {},
+        [],
+        {"A": []},
+        {"A": [0]},
+        {"B": [0, 1]},
+        {"A": [0, 0]},
+        {"A": [0, None]},
+        {"A": [0, ["x"]]},
+        {"A": [0, 10**400]},
+    ],
     "kinds": [[], {"A": []}, {"A": None}],
     "seed": [-1, "1", 1.5, None],
     "rests_on": ["correction", "trees", 3],
