@@ -245,7 +245,6 @@ def _refuse_changed(saved: dict[str, Any]) -> None:
         "levels": all(len(values) == len(shares) and all(map(_is_level, values)) for values in levels.values()),
         "kinds": all(isinstance(kind, str | dict) for kind in saved["kinds"].values()),
         "distinct": not saved["listed"] or len({*zip(*levels.values(), strict=True)}) == len(shares),
-        "distinct": not saved["listed"] or len({*zip(*levels.values(), strict=True)}) == len(shares),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
         "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
