@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ciplearn._core.arguments import mapping_of, names_of, of_kind, one_of, processes, several
+from ciplearn._core.arguments import finite, mapping_of, names_of, of_kind, one_of, positive, processes, several, whole
 from ciplearn._core.columns import checked_table
 from ciplearn._core.errors import CiplearnError, InputError, InputTypeError
 
@@ -93,3 +93,15 @@ def test_other_numbers_of_jobs_are_refused(n_jobs):
 def test_more_jobs_than_any_machine_runs_are_refused():
     with pytest.raises(InputError, match="n_jobs must be at most 1024, got 10000000000000000000; pass -1"):
         processes(10**19)
+
+
+def test_what_is_long_is_shortened():
+    for wrong in (10**400, 10**5000, -(10**5000)):
+        for check in (finite, lambda value, name: whole(value, name, 0, 9), positive):
+            with pytest.raises(
+                InputError, match=r"gamma must be .*(\d{12}\.\.\. \(\d+ characters\)|of more digits)"
+            ) as found:
+                check(wrong, "gamma")
+            assert len(str(found.value)) < 200
+    with pytest.raises(InputError, match="got int of more digits than can be written; pass one of these"):
+        one_of(10**5000, "missing", ("error", "drop"))

@@ -128,6 +128,8 @@ def test_list_tells_a_file_that_was_changed(tmp_path):
         (folder / files.CHECKSUMS).write_text(line + "\n")
         with pytest.raises(InputError, match="no list of checksums"):
             listed_files(folder)
+        with pytest.raises(InputError, match="no list of checksums; move the folder away, and write it anew"):
+            fill(folder, "new")
 
 
 def state(folder):

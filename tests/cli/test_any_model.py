@@ -68,6 +68,18 @@ def words(frame):
 
 def large(frame):
     return np.full(len(frame), 17.0)
+
+
+def closes(frame):
+    raise GeneratorExit
+
+
+class Ended(BaseException):
+    pass
+
+
+def ends(frame):
+    raise Ended("for good")
 """
 
 
@@ -163,6 +175,8 @@ MISTAKES = {
     "short": r"returned shape \(3,\) for 2 rows",
     "words": "return probabilities, which a label does not tell",
     "large": "returned 17, which is no probability",
+    "closes": "failed on 2 rows .*GeneratorExit: ; correct it",
+    "ends": "failed on 2 rows .*Ended: for good; correct it",
 }
 
 

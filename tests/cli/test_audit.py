@@ -19,6 +19,7 @@ from ciplearn.causal.criterion import Conditions, judge
 from ciplearn.cli.app import run
 from ciplearn.cli.audit import _next_steps, _remedy, stricter
 from ciplearn.cli.audited import Audited
+from ciplearn.cli.commands import Audit
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.datasets import first_synthetic
 from ciplearn.scm.report import Finding, FitReport
@@ -164,7 +165,11 @@ def test_next_tolerance_is_a_larger_one(tolerance, next_one):
 @pytest.mark.parametrize(
     ("state", "said", "command"),
     [
-        ("passes", "Repaired in full, this model passes on the same rows.", "--strict --out stricter"),
+        (
+            "passes",
+            "Repaired in full, this model passes on the same rows.",
+            "--graph 'other graph.txt' --strict --out stricter",
+        ),
         ("fails", "Nothing useful passes: repaired in full, this model still fails.", None),
         ("useless", "Nothing useful passes: repaired in full, this model is useless.", None),
         ("cannot be told", "cannot be told from these rows to pass. Ask for a larger limit", None),
@@ -180,11 +185,11 @@ def test_a_model_that_fails_comes_with_a_command_that_passes_or_the_sentence_tha
     monkeypatch.setattr("ciplearn.cli.audit.stricter", lambda subject, found, seed: (math.inf, stated(state)))
     subject = SimpleNamespace(is_ours=True, verdict=roles)
     folder = SimpleNamespace(path=Path("m"), training={"tolerance": 0.1, "gamma": 1.0, "settings": {}}, model=None)
-    effort, typed = SimpleNamespace(doubt=20), SimpleNamespace(seed=0)
+    effort, typed = SimpleNamespace(doubt=20), Audit(graph="other graph.txt")
     asked = SimpleNamespace(folder=folder, table=Path("t.csv"), asked=typed, effort=effort)
     remedy, steps = _remedy(subject, asked, stated("fails"), _next_steps(subject, asked))
     assert said in remedy
-    fit = f"ciplearn fit t.csv --graph m/graph.txt --outcome Y --protected A {command}"
+    fit = f"ciplearn fit t.csv --config m/fit.json {command}"
     assert steps.get("fails") == (None if command is None else fit)
     assert _remedy(subject, asked, stated("passes"), steps) == ("", steps)
 

@@ -11,6 +11,8 @@ from ciplearn.cli.commands import Fit, Plan
 from ciplearn.cli.model_folder import ModelFolder
 from ciplearn.cli.output import progress
 from ciplearn.estimators.base import CIPEstimator
+from ciplearn.evaluation import Limits
+from ciplearn.routes import ShareOfVCF, Strict, WithinLimits
 from tests.cli.people import GRAPH, people
 
 TINY = ["--epochs=1", "--gamma=1", "--no-compare"]
@@ -42,6 +44,29 @@ def test_every_option_can_come_from_a_file_and_the_command_line_beats_it(place, 
     assert run(["fit", "--config", str(config), "--epochs", "1"]) == 0
     model = ModelFolder.read(tmp_path / "m").model
     assert (model.gamma_, model.epochs, model.batch_size, tuple(model.hidden)) == (3.0, 1, 100, (8, 4))
+
+
+@pytest.mark.parametrize(
+    ("kept", "typed", "wanted"),
+    [
+        ({"gamma": 1, "penalty": "hsic", "refit": True}, ["--strict"], Strict()),
+        ({"route": "line", "tolerance": "10%", "measure": "auc"}, ["--vcf=5%"], ShareOfVCF(0.05)),
+        ({"strict": True}, ["--max-effect=0.1"], WithinLimits(Limits(0.1))),
+        ({"max_effect": 1.0, "route": "repair"}, ["--gamma=2"], 2.0),
+        ({"gamma": 1, "penalty": "hsic"}, ["--tolerance=20%"], 0.2),
+    ],
+)
+def test_a_goal_that_is_typed_replaces_that_of_a_file(kept, typed, wanted, place, tmp_path, monkeypatch):
+    (tmp_path / "fit.json").write_text(json.dumps({"graph": GRAPH, "epochs": 3, **kept}))
+    asked = []
+    monkeypatch.setattr("ciplearn.cli.fit.fit", lambda options: asked.append(options.settled()))
+    assert run(["fit", "t.csv", "--config", str(tmp_path / "fit.json"), *typed, "--out", "m"]) == 0
+    (plan,) = asked
+    assert wanted == (plan.goal() if plan.by_goal else plan.allowed or plan.gamma)
+    assert plan.epochs == 3
+    if "penalty" in kept:
+        assert plan.penalty == (None if plan.by_goal else "hsic")
+    assert run(["fit", "t.csv", *typed, "--route=line", "--vcf=1%", "--out", "m"]) == 2, "two that were typed"
 
 
 @pytest.mark.parametrize("notation", ["json", "toml"])

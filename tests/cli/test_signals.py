@@ -5,6 +5,7 @@ import importlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -70,6 +71,7 @@ def test_a_signal_is_not_lost_wherever_it_comes(make, number, tmp_path, monkeypa
                 time.sleep(0.01)
             went_on.append("it was lost")
         assert went_on == []
+        assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)], "it may come no more"
         assert ended.value.args == (() if number == signal.SIGINT else (128 + number,))
         time.sleep(0.2)  # once it is heard it does not come again
     finally:

@@ -15,6 +15,7 @@ from ciplearn.evaluation.scores import Unit, decimal, percent, short
         (-2.5e-7, "-2.5e-7"),
         (3.0, "3"),
         (1e9, "1e9"),
+        (float("nan"), "–"),
     ],
 )
 def test_numbers_are_written_short(value, expected):

@@ -310,6 +310,19 @@ def test_hostile_rows_of_a_distilled_learner():
         assert "\n" not in str(found.value)
 
 
+class Broken(LinearRegression):
+    """A learner that answers NaN."""
+
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
+def test_a_learner_that_answers_nan_is_refused_when_it_is_taught():
+    repaired = repair(lambda frame: frame["L"], table(), graph=GRAPH, outcome="Y", protected="A")
+    with pytest.raises(CiplearnError, match=r"The learner answers NaN or infinity; pass one that"):
+        repaired.distil(Broken())
+
+
 def test_without_lightgbm_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
     with pytest.raises(MissingDependencyError, match="LightGBM cannot be loaded") as found:

@@ -176,6 +176,9 @@ def test_onnx_file_whose_weights_lie_beside_it_is_not_kept_in_halves(tmp_path):
     )
     with pytest.raises(InputError, match="keeps its weights in files beside it"):
         repaired.save(tmp_path / "kept")
+    (tmp_path / "model.onnx").write_text("something else by now")
+    with pytest.raises(InputError, match=rf"{tmp_path}/model\.onnx cannot be read as ONNX"):
+        repaired.save(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
 
@@ -305,7 +308,17 @@ def test_numbers_too_large_to_imagine_are_refused_with_their_column(size, number
 CHANGED = {
     "strength": [-1, "1", math.nan, True, {}],
     "shares": [[1, 10**400], [1, 1], [-1, 2], [math.nan, math.nan], [0.5], [], "ab", [0, 0]],
-    "levels": [{}, [], {"A": []}, {"A": [0]}, {"B": [0, 1]}, {"A": [0, None]}, {"A": [0, ["x"]]}, {"A": [0, 10**400]}],
+    "levels": [
+        {},
+        [],
+        {"A": []},
+        {"A": [0]},
+        {"B": [0, 1]},
+        {"A": [0, 0]},
+        {"A": [0, None]},
+        {"A": [0, ["x"]]},
+        {"A": [0, 10**400]},
+    ],
     "kinds": [[], {"A": []}, {"A": None}],
     "seed": [-1, "1", 1.5, None],
     "rests_on": ["correction", "trees", 3],

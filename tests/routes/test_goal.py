@@ -89,6 +89,12 @@ def test_limits_that_rows_cannot_show_are_not_called_met(table):
     assert found.floor.effect > 0.01
 
 
+def test_where_nothing_is_strict_nothing_is_said_of_strict_predictions(table):
+    found = compared(table.head(200), WithinLimits(Limits(max_effect=0.01)), routes=["left-out"])
+    assert not found.met
+    assert found.reason.startswith(f"No candidate is shown to meet the limits. The nearest is taken: {found.chosen} (")
+
+
 def test_limits_can_be_asked_of_a_protected_vector_which_no_rows_can_show():
     world = datasets.multidimensional(3)
     rows, model = world.sample(200, random_state=0), CIPRegressor(graph=world.graph, outcome="Y", protected=["A"])

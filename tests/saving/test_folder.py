@@ -235,6 +235,7 @@ WRONG = {
     "scale of zero": (["gamma_scale"], 0, "gamma_scale must be"),
     "other columns": (["columns"], ["P", "Q"], r"lists the columns \['P', 'Q'\], which are not those of its roles"),
     "columns twice": (["columns"], ["A", "A", "L", "Z"], "which are not those of its roles"),
+    "no inputs": (["roles", "inputs"], [], "which are not those of its roles"),
     "no list of columns": (["columns"], "ALZ", "which are not those of its roles"),
     "range as text": (["encoding", "columns", 0, "low"], "1", "describes NumberColumn in a way that does not fit"),
     "scale of the outcome as text": (["target", "low"], ["1"], "model.json fits no model"),

@@ -7,7 +7,6 @@ from ciplearn._core.errors import InputError
 from ciplearn.cli.app import run
 from ciplearn.repairing import load_model, save_model
 from ciplearn.workbench.desk import opened
-from ciplearn.workbench.store import Store
 from tests.workbench.test_runs import GRAPH, rows, wait
 
 
@@ -19,7 +18,7 @@ def model(tmp_path_factory):
 
 
 def test_drawing_and_roles_of_a_model_are_on_the_page(model, tmp_path):
-    document = opened(Store(tmp_path), model=model).document
+    document = opened(tmp_path, model=model).document
     assert set(document.graph.directed) == set(GRAPH.directed)
     assert document.graph.exposures == ("A",)
     assert document.graph.outcomes == ("Y",)
@@ -28,19 +27,28 @@ def test_drawing_and_roles_of_a_model_are_on_the_page(model, tmp_path):
 
 def test_model_is_measured_on_a_table(model, tmp_path):
     rows().to_csv(tmp_path / "people.csv", index=False)
-    desk = opened(Store(tmp_path / "work"), model=model, table=tmp_path / "people.csv")
+    desk = opened(tmp_path / "work", model=model, table=tmp_path / "people.csv")
     (name,) = desk.runs.known
     run = wait(desk, name, lambda run: run["status"] != "running")
     desk.close()
     assert run["status"] == "done", run["phase"]
     assert [(stop["name"], stop["vcf"] >= 0) for stop in run["stops"]] == [("gamma 0.5", True)]
-    again = opened(Store(tmp_path / "work"), model=model, table=tmp_path / "people.csv")
+    again = opened(tmp_path / "work", model=model, table=tmp_path / "people.csv")
     assert list(again.runs.known) == [name], "measured once"
 
 
 def test_table_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"There is no table .*none\.csv"):
-        opened(Store(tmp_path), table=tmp_path / "none.csv")
+        opened(tmp_path, table=tmp_path / "none.csv")
+
+
+@pytest.mark.usefixtures("page")
+@pytest.mark.parametrize("words", [["none.csv"], ["--model", "none.csv"]])
+def test_a_refused_call_leaves_no_folder(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["workbench", *words, "--no-browser", "--folder", "work"]) == 2
+    assert "none.csv" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def test_stops_of_a_folder_stand_beside_the_unconstrained_one_and_its_model_is_t
     fit = ["fit", str(table), "--graph", GRAPH.to_dagitty(), "--epochs", "3", "--out", str(folder)]
     assert run([*fit, *words]) == 0
     assert load_model(folder).route_ == route, "the kept model is what the test is about"
-    desk = opened(Store(tmp_path / "work"), model=folder, table=table)
+    desk = opened(tmp_path / "work", model=folder, table=table)
     (name,) = desk.runs.known
     measured = wait(desk, name, lambda run: run["status"] != "running")
     assert measured["status"] == "done", measured["phase"]

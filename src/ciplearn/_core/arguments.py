@@ -12,14 +12,24 @@ from typing import Any, TypeVar
 from ciplearn._core.errors import InputError, InputTypeError
 
 T = TypeVar("T")
+_LONGEST = 200  # characters of what was received, in a sentence
 _MOST_PROCESSES = 1024  # more processes than any machine runs at once; each is started before the first task
+
+
+def got(value: Any) -> str:
+    """Say what was received; of what is long, such as a number of hundreds of digits, only how it begins."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4300 digits
+        text = f"{type(value).__name__} of more digits than can be written"
+    return f"got {text}" if len(text) <= _LONGEST else f"got {text[:20]}... ({len(text)} characters)"
 
 
 def one_of(value: Any, name: str, known: Collection[str]) -> str:
     """Return ``value`` if it is one of a few words."""
     # An array is compared with each word by its entries: only text is looked for.
     if not isinstance(value, str) or value not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}; pass one of these.")
+        raise InputError(f"{name} must be one of {', '.join(known)}, {got(value)}; pass one of these.")
     return str(value)
 
 
@@ -36,7 +46,7 @@ def several(value: Any, name: str) -> list[Any]:
     """Return ``value`` as a list if it holds several values; text is one."""
     values = None if isinstance(value, str | bytes) else entries(value)
     if values is None:
-        raise InputTypeError(f"{name} must be several values, got {value!r}; pass a list.")
+        raise InputTypeError(f"{name} must be several values, {got(value)}; pass a list.")
     return values
 
 
@@ -44,7 +54,7 @@ def distinct(values: list[T], name: str) -> list[T]:
     """Return values if none of them occurs twice."""
     twice = [value for number, value in enumerate(values) if value in values[:number]]
     if twice:
-        raise InputError(f"{name} must differ from each other, got {twice[0]!r} twice; name each once.")
+        raise InputError(f"{name} must differ from each other, {got(twice[0])} twice; name each once.")
     return values
 
 
@@ -53,7 +63,7 @@ def names_of(value: Any, name: str) -> list[str]:
     named = [value] if isinstance(value, str) else several(value, name)
     for each in named:
         if not isinstance(each, str):
-            raise InputTypeError(f"{name} must be names, got {each!r}; pass a name or a list of names.")
+            raise InputTypeError(f"{name} must be names, {got(each)}; pass a name or a list of names.")
     return named
 
 
@@ -62,7 +72,7 @@ def mapping_of(value: Any, name: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputTypeError(f"{name} must map names to values, got {value!r}; pass a dict.")
+        raise InputTypeError(f"{name} must map names to values, {got(value)}; pass a dict.")
     return dict(value)
 
 
@@ -77,7 +87,7 @@ def flag(value: Any, name: str) -> bool:
     """Return ``value`` if it is on or off; an array says neither."""
     # Of numpy's too, which graphs are read without.
     if type(value).__name__ not in ("bool", "bool_") and not (isinstance(value, int) and value in (0, 1)):
-        raise InputTypeError(f"{name} must be True or False, got {value!r}; pass one of these.")
+        raise InputTypeError(f"{name} must be True or False, {got(value)}; pass one of these.")
     return bool(value)
 
 
@@ -91,7 +101,7 @@ def positive(value: Any, name: str, maximum: float = math.inf) -> float:
     """Return ``value`` as a float if it is a finite number above zero and at most ``maximum``."""
     number = finite(value, name)
     if not number > 0:
-        raise InputError(f"{name} must be above zero, got {value!r}; pass a positive number.")
+        raise InputError(f"{name} must be above zero, {got(value)}; pass a positive number.")
     return _at_most(number, name, maximum)
 
 
@@ -99,7 +109,7 @@ def non_negative(value: Any, name: str, maximum: float = math.inf) -> float:
     """Return ``value`` as a float if it is a finite number of at least zero and at most ``maximum``."""
     number = finite(value, name)
     if number < 0:
-        raise InputError(f"{name} must not be negative, got {value!r}; pass zero or a positive number.")
+        raise InputError(f"{name} must not be negative, {got(value)}; pass zero or a positive number.")
     return _at_most(number, name, maximum)
 
 
@@ -107,18 +117,18 @@ def share(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a number between zero and one."""
     number = finite(value, name)
     if not 0 <= number <= 1:
-        raise InputError(f"{name} must lie between 0 and 1, got {value!r}; pass a share, such as 0.3.")
+        raise InputError(f"{name} must lie between 0 and 1, {got(value)}; pass a share, such as 0.3.")
     return number
 
 
 def whole(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``minimum`` and at most ``maximum``."""
     if _is_no_number(value) or not isinstance(value, Integral):
-        raise InputTypeError(f"{name} must be a whole number, got {value!r}; pass an int of at least {minimum}.")
+        raise InputTypeError(f"{name} must be a whole number, {got(value)}; pass an int of at least {minimum}.")
     if value < minimum:
-        raise InputError(f"{name} must be at least {minimum}, got {value!r}; pass a larger number.")
+        raise InputError(f"{name} must be at least {minimum}, {got(value)}; pass a larger number.")
     if maximum is not None and int(value) > maximum:
-        raise InputError(f"{name} must be at most {maximum}, got {value!r}; pass a smaller number.")
+        raise InputError(f"{name} must be at most {maximum}, {got(value)}; pass a smaller number.")
     return int(value)
 
 
@@ -141,13 +151,13 @@ def processes(n_jobs: int | None) -> int:
 def finite(value: Any, name: str) -> float:
     """Return ``value`` as a float if it is a finite number."""
     if _is_no_number(value) or not isinstance(value, Real):
-        raise InputTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}; pass a float.")
+        raise InputTypeError(f"{name} must be a number, {got(value)} of type {type(value).__name__}; pass a float.")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{name} must be finite, got {value!r}; pass an ordinary number.")
+        raise InputError(f"{name} must be finite, {got(value)}; pass an ordinary number.")
     return number
 
 

@@ -351,7 +351,7 @@ def listed_files(folder: Path) -> dict[str, str]:
     matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)", line) for line in lines]
     names = {match[2]: match[1] for match in matches if match is not None}
     if None in matches or not all(map(_is_plain, names)):
-        raise InputError(f"{path} was changed and is no list of checksums; write the folder anew.")
+        raise InputError(f"{path} was changed and is no list of checksums; move the folder away, and write it anew.")
     _refuse_links(folder, names)
     return names
 

@@ -25,7 +25,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ciplearn._core.errors import CiplearnError
-from ciplearn.cli.commands import COMMANDS
+from ciplearn.cli.commands import COMMANDS, prefer_typed_goal
 from ciplearn.cli.output import NOTED, complain, note, prepare_streams, say
 
 # Small matrices on several threads of a busy machine are many times slower than on one. Set these to overrule.
@@ -78,6 +78,12 @@ class _PlainHelp:
 
 class Command(_PlainHelp, TyperCommand):
     """A command of ciplearn."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed, and beside it the options of a file."""
+        rest: list[str] = super().parse_args(ctx, args)
+        prefer_typed_goal(ctx)
+        return rest
 
 
 class Group(_PlainHelp, TyperGroup):
@@ -168,6 +174,7 @@ class _Ending:
 
     error: BaseException | None = None
     over = False
+    again: threading.Timer | None = None
 
     def __call__(self, received: int, frame: FrameType | None = None) -> None:
         if self.over:
@@ -175,9 +182,9 @@ class _Ending:
         self.error = self.error or (KeyboardInterrupt() if received == signal.SIGINT else SystemExit(128 + received))
         # A bar that is half made complains when it goes.
         sys.unraisablehook = lambda _: None
-        again = threading.Timer(0.05, signal.raise_signal, [received])
-        again.daemon = True
-        again.start()
+        self.again = threading.Timer(0.05, signal.raise_signal, [received])
+        self.again.daemon = True
+        self.again.start()
         handled = sys.exception()
         while handled is not None and handled is not self.error:
             handled = handled.__context__
@@ -195,6 +202,10 @@ class _Ending:
                 raise
         finally:
             self.over = True
+            # One that came while Python shuts down would find no handler any more, and end it in its own way.
+            if self.again is not None:
+                self.again.cancel()
+                self.again.join()
         if self.error is not None:
             raise self.error
 

@@ -9,7 +9,7 @@ import math
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,10 @@ from ciplearn.scm.scm_file import read_scm
 
 # Options that say where to read, where to write and what to show.
 _NOT_REPEATED = ("model", "table", "out", "config", "help_all", "as_json", "preset")
+_NOT_PROPOSED = {*_NOT_REPEATED, "strength", "predictor", "gate"} - {"preset"}  # the same rows hang on all others
 
 # What an audit computes more or less of.
 _COMPUTED = ("n_points", "n_interventions", "n_draws", "scm_rows", "doubt")
-
-# Options of a training that a stricter one has to repeat.
-_SETTLED = ("categories", "inputs", "separator", "columns", "na")
 
 _REPAIRED_ROWS = 2000  # rows that a model is repaired from, to see whether that passes
 _LEFT = (0.67, 0.33, 0.17)  # shares of what a repaired model leaves of an effect, tried before nothing is left
@@ -294,15 +292,16 @@ def _remedy(subject: Audited, asked: AuditCall, report: Report, steps: dict[str,
         advice = "Ask for a larger limit, let it read other columns, or collect more rows."
         return f"Nothing useful passes: repaired in full, this model {how}. {advice}", steps
     name, table = printable(Path(asked.folder.path.name)), shlex.quote(printable(Path(asked.table.name)))
-    settings = asked.folder.training["settings"]
-    given = {option: settings[option] for option in _SETTLED if settings.get(option) is not None}
-    roles = " ".join([_roles_named(subject), *(f"--{name} {shlex.quote(str(value))}" for name, value in given.items())])
-    graph = shlex.quote(f"{name}/{GRAPH}")
-    steps[FAILS] = f"ciplearn fit {table} --graph {graph} {roles} --strict --out stricter"
+    more = {
+        each.name: f" --{each.name.replace('_', '-')}" + f" {shlex.quote(str(value))}" * (value is not True)
+        for each in fields(asked.asked)
+        if (value := getattr(asked.asked, each.name)) != each.default and each.name not in _NOT_PROPOSED
+    }
+    config = shlex.quote(f"{name}/{OPTIONS}") + more.get("graph", "")
+    steps[FAILS] = f"ciplearn fit {table} --config {config} --strict --out stricter"
     if isinstance(asked.folder.model, Repaired):
-        limits = (("max-effect", report.audit.limits.max_effect), ("max-vcf", report.audit.limits.max_vcf))
-        typed = "".join(f" --{limit} {value}" for limit, value in limits if value is not None)
-        steps[FAILS] = f"ciplearn audit {_model_named(asked.folder)} {table} --strength {strength:g}{typed}"
+        named = f"{_model_named(asked.folder)} {table} --strength {strength:g}"
+        steps[FAILS] = f"ciplearn audit {named}{''.join(more.values())}"
     how = "in full" if math.isinf(strength) else f"at strength {strength:g}"
     return f"Repaired {how}, this model passes on the same rows.", steps
 

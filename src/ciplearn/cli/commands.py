@@ -34,6 +34,11 @@ from ciplearn.cli.output import note
 
 AUTO, REPAIR, INDEPENDENCE = "auto", "repair", "independence"
 _TOLERANCE = "10%"  # what may be lost where nothing was said: a tenth of what an unconstrained predictor explains
+
+# Goals, and what a typed one replaces of a file: only repair keeps to the first ones.
+_GOALS, _HOW = ("max_effect", "vcf", "strict", "tolerance", "gamma"), ("route", "penalty", "refit", "measure")
+_REPLACED = dict.fromkeys(_GOALS[:3], _GOALS + _HOW) | {"tolerance": _GOALS, "gamma": (*_GOALS, "route")}
+
 _choice = of_panel("Route, penalty and gamma", hidden=True)
 _network = of_panel("Network", hidden=True)
 
@@ -165,6 +170,14 @@ def epochs_of(preset: str, rows: int, batch_size: int) -> int:
     """Return the epochs of a preset for so many rows."""
     effort = PRESETS[preset]
     return max(effort.epochs, math.ceil(effort.steps / math.ceil(rows / batch_size)))
+
+
+def prefer_typed_goal(context: Any) -> None:
+    """Let a goal that was typed replace that of ``--config``, and how the other one was to be reached."""
+    source = {name: getattr(context.get_parameter_source(name), "name", "") for name in context.params}
+    defaults = {each.name: each.default for each in context.command.params}
+    for typed in (name for name in _GOALS if source.get(name) == "COMMANDLINE"):
+        context.params |= {name: defaults[name] for name in _REPLACED[typed] if source.get(name) == "DEFAULT_MAP"}
 
 
 @dataclass(frozen=True)

@@ -31,28 +31,28 @@ def workbench(asked: Workbench) -> None:
     from ciplearn.workbench import bundle_file
     from ciplearn.workbench.desk import opened
     from ciplearn.workbench.server import is_loopback
-    from ciplearn.workbench.store import InUseError, Store, default_folder
+    from ciplearn.workbench.store import InUseError, default_folder
 
     bundle_file("index.html")
     drawn = None if asked.graph is None else options.read_graph(asked.graph)
     about = [str(path.resolve()) if path is not None else "" for path in (asked.table, asked.model)]
+    folder = asked.folder or default_folder(*about, asked.graph or "", "demo" if asked.demo else "")
     try:
-        store = Store(asked.folder or default_folder(*about, asked.graph or "", "demo" if asked.demo else ""))
+        desk = opened(folder, table=asked.table, graph=drawn, model=asked.model, demo=asked.demo)
     except InUseError as elsewhere:
         complain(f"ciplearn: {elsewhere}")
         raise typer.Exit(1) from elsewhere
-    desk = opened(store, table=asked.table, graph=drawn, model=asked.model, demo=asked.demo)
     secret = secrets.token_urlsafe(32)
-    host, listening = asked.host, _listen(asked.host, asked.port or store.port, fixed=bool(asked.port))
+    host, listening = asked.host, _listen(asked.host, asked.port or desk.store.port, fixed=bool(asked.port))
     taken = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{taken}/?token={secret}"
-    page = store.serving(address, taken)
+    page = desk.store.serving(address, taken)
     if asked.as_json:
-        say_json({"address": address, "folder": str(store.folder)})
+        say_json({"address": address, "folder": str(desk.store.folder)})
     else:
         say(f"Workbench: {address}")
-        say(f"Work is kept in {store.folder}. Ctrl-C stops the server; what was saved stays.")
+        say(f"Work is kept in {desk.store.folder}. Ctrl-C stops the server; what was saved stays.")
     sys.stdout.flush()
     if not is_loopback(host):
         note("others who reach this machine and know the address can use this page.")

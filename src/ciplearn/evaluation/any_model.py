@@ -175,9 +175,9 @@ def in_a_sentence(what: str, advice: str) -> Iterator[None]:
     try:
         with redirect_stdout(sys.stderr):
             yield
-    except CiplearnError:
+    except (CiplearnError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         reason = "it does not say why"
         with suppress(Exception):
             reason = " ".join(str(error).split())[:300]

@@ -24,6 +24,8 @@ _TINY, _HUGE = 1e-4, 1e7  # beyond these, the unit of an outcome is written with
 
 def short(value: float) -> str:
     """Write a number with three digits, without noise."""
+    if math.isnan(value):
+        return UNKNOWN
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e5:

@@ -76,14 +76,17 @@ class Distilled:
 
     def predict(self, X: pd.DataFrame) -> Array:
         """Return one prediction per row."""
-        return np.asarray(self._said(X, self.model.predict))
+        return self._said(X, self.model.predict)
 
-    def _said(self, X: Any, ask: Callable[[pd.DataFrame], Any]) -> Any:
+    def _said(self, X: Any, ask: Callable[[pd.DataFrame], Any]) -> Array:
         rows = checked_table(X, "X")
         if missing := [name for name in self.inputs_ if name not in rows.columns]:
             raise InputError(f"The rows lack {missing[0]!r}; the learner reads {', '.join(self.inputs_)}, so add it.")
         with in_a_sentence("The learner cannot predict these rows", "pass rows like those that taught it"):
-            return ask(rows[list(self.inputs_)])
+            said = np.asarray(ask(rows[list(self.inputs_)]))
+        if said.dtype.kind in "fc" and not np.isfinite(said).all():
+            raise InputError("The learner answers NaN or infinity; pass one that predicts finite numbers.")
+        return said
 
     @available_if(lambda distilled: distilled.classes_ is not None)
     def predict_proba(self, X: pd.DataFrame) -> Array:  # (n, classes)

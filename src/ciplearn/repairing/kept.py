@@ -246,6 +246,7 @@ def _refuse_changed(saved: dict[str, Any]) -> None:
         and saved["outcome"] not in (*saved["inputs"], *saved["protected"]),
         "levels": all(len(values) == len(shares) and all(map(_is_level, values)) for values in levels.values()),
         "kinds": all(isinstance(kind, str | dict) for kind in saved["kinds"].values()),
+        "distinct": not saved["listed"] or len({*zip(*levels.values(), strict=True)}) == len(shares),
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
         "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
@@ -302,6 +303,7 @@ def _write_model(model: Any, folder: Path) -> str | None:
         try:
             onnx_session(folder / _ONNX)
         except InputError as error:
+            onnx_session(Path(model))  # says what is wrong with the file itself
             why = f"{model} keeps its weights in files beside it, and a folder of ours holds one file"
             raise InputError(f"{why}; export it with its weights inside.") from error
         return _ONNX

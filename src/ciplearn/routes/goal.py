@@ -188,6 +188,9 @@ class WithinLimits(Goal):
         if table["allowed"].any():
             reason = "Only predictors that are of no use meet the limits; the nearest useful one is taken"
             return Choice(name, False, reason + cost)
+        if strict_end(field.table, field.table.loc[name, "learner"]) is None:
+            reason = f"No candidate is shown to meet the limits. The nearest is taken: {name}{cost}"
+            return Choice(name, False, reason, _half(field, name))
         effect, _ = field.ends(field.strict(name))
         reason = (
             "These rows cannot show that the limits are met: a prediction made from half of them so as not to follow "

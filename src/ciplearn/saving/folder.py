@@ -329,8 +329,8 @@ def check_restored(model: CIPEstimator, columns: Any) -> None:
         raise InputError("The weights of the model hold NaN or infinity, which predict nothing; train the model anew.")
     # As they are checked before a training.
     model._settings(seed=0)
-    needed = {*model.encoding_.names, *model.roles_.used}
-    if not isinstance(columns, list) or len({*columns}) != len(columns) or not needed <= {*columns}:
+    is_whole = isinstance(columns, list) and len({*columns}) == len(columns) and {*model.roles_.used} <= {*columns}
+    if not is_whole or {*model.encoding_.names} != {*model.roles_.inputs}:
         raise InputError(
             f"The model file lists the columns {columns!r:.200}, which are not those of its roles; save anew."
         )

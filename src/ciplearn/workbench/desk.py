@@ -268,21 +268,22 @@ def _document(message: Message) -> Document:
 
 
 def opened(
-    store: Store,
+    folder: Path,
     *,
     table: Path | None = None,
     graph: CausalGraph | None = None,
     model: Path | None = None,
     demo: bool = False,
 ) -> Desk:
-    """Return the desk of a store; what was saved there comes before what is passed to begin with."""
+    """Return the desk of a folder; what was saved there comes before what is passed to begin with."""
     if table is not None and not table.is_file():
         raise InputError(f"There is no table {str(table)!r}; check the path.")
     if model is not None:
         document = _of_model(model)
     else:
         document = example("demo").document() if demo else Document(graph or CausalGraph())
-    desk = Desk(store, document)
+    # Not before all that was passed is known to be right: a refused call leaves no folder.
+    desk = Desk(Store(folder), document)
     if table is not None:
         # Read when the page asks about it: the server is there at once, however large the table is.
         desk.take_table(table.resolve(), table.name, read=False)
