@@ -278,10 +278,14 @@ class Verdict:
         )
 
     def headline(self) -> str:
-        """Return the verdict in words, and then in signs."""
+        """Return the verdict in words, and what it is about."""
+        return f"{self.in_words()} That is about the drawing, not about a model: an audit judges a model."
+
+    def in_signs(self) -> str:
+        """Return the statement as the paper writes it, and what it makes of the predictor."""
         return (
-            f"{self.in_words()} In signs: {self.independence} {'makes' if self.holds else 'does not make'} the "
-            f"predictor counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
+            f"{self.independence} {'makes' if self.holds else 'does not make'} the predictor counterfactually "
+            f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
         )
 
     def sections(self) -> list[tuple[str, list[str]]]:
@@ -293,7 +297,10 @@ class Verdict:
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
-            ("The paper's condition, as printed", [sentence for printed, sentence in marked if printed]),
+            (
+                "In the paper's signs, and its condition",
+                [self.in_signs(), *(sentence for printed, sentence in marked if printed)],
+            ),
         ]
         return [(title, sentences) for title, sentences in titled if sentences]
 
