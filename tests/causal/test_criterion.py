@@ -233,7 +233,7 @@ def test_headline_names_six_of_many_columns_in_words_and_all_in_signs():
     names = [f"L{number}" for number in range(1, 12)]
     edges = ", ".join(f"A -> {name}, {name} -> Y" for name in names)
     verdict = CausalGraph.from_edges(edges).criterion(outcome="Y", protected="A")
-    words, signs = verdict.headline(), verdict.in_signs()
+    words, signs = verdict.headline(), verdict.sections()[-1][1][0]
     assert words.startswith("Holds: a prediction that tells nothing about A, L1, L2, L3, L4, L5 and 6 more would have")
     assert all(name in signs for name in names)
     assert "⊥" not in words

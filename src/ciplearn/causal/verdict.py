@@ -281,15 +281,10 @@ class Verdict:
         """Return the verdict in words, and what it is about."""
         return f"{self.in_words()} That is about the drawing, not about a model: an audit judges a model."
 
-    def in_signs(self) -> str:
-        """Return the statement as the paper writes it, and what it makes of the predictor."""
-        return (
-            f"{self.independence} {'makes' if self.holds else 'does not make'} the predictor counterfactually "
-            f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
-        )
-
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return titles with their sentences, as they are printed."""
+        makes = f"{self.independence} {'makes' if self.holds else 'does not make'} the predictor counterfactually "
+        makes += f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
         marked = [(f.condition == "paper", f"{'✓' if f.holds else '✗'} {f.sentence}") for f in self.findings]
         titled = [
             ("Reasons", [sentence for printed, sentence in marked if not printed]),
@@ -299,7 +294,7 @@ class Verdict:
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
             (
                 "In the paper's signs, and its condition",
-                [self.in_signs(), *(sentence for printed, sentence in marked if printed)],
+                [makes, *(sentence for printed, sentence in marked if printed)],
             ),
         ]
         return [(title, sentences) for title, sentences in titled if sentences]
