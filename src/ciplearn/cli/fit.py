@@ -135,6 +135,8 @@ def _describe(rows: TrainingTable) -> None:
         f"{told['rows']} rows; {told['dropped']} left out because a value is missing; {told['training']} to train on, "
         f"{told['held_out']} kept for the audit."
     )
+    if gaps := rows.training(held_out=True)[0].isna().any(axis=1).sum():
+        say(f"{gaps} of those kept for the audit miss a value: an audit leaves them out, as it imagines whole rows.")
     if told["copies"]:
         looked_at = told["training"] + told["held_out"] + told["dropped"]
         say(f"{told['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
