@@ -90,10 +90,10 @@ class IndependenceTest:
         """Say what came out, with the independence in words: ``the prediction tells nothing about sex``."""
         if self.obstacle:
             return f"On {self.n_rows} rows it cannot be judged whether {statement}: {self.obstacle}."
-        verb, ends = "rejects", "it still tells something"
-        if not self.rejects:
-            verb, ends = "does not reject", "that is no proof of it"
-        if not (self.rejects or math.isnan(self.detectable)):
+        verb, ends = "does not reject", "that is no proof of it"
+        if self.rejects:
+            verb, ends = "rejects", "it still tells something"
+        elif not math.isnan(self.detectable):
             ends += ", and the weakest link that it would notice, in 4 cases of 5, is a partial correlation of "
             ends += f"{self.detectable:.2g}"
         return (
