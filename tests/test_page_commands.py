@@ -105,7 +105,7 @@ def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, cap
             effects.add(re.search(r"Largest effect.*", said)[0])
         printed += said
     assert [words[1] for words in commands[:5]] == ["check", "check", "fit", "predict", "audit"]
-    assert "In signs: Ŷ ⊥ {age, hours, sex, training} | {region}" in printed
+    assert "Ŷ ⊥ {age, hours, sex, training} | {region}" in printed
     assert "The graph is not refuted" in printed
     assert "unconstrained" in printed
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def test_story_leads_to_a_model_predictions_and_reports_of_any_model(folder, cap
 def test_page_on_graphs_asks_the_criterion(capsys):
     for words in typed("docs/graphs.md"):
         works(words, capsys)
-    assert "In signs: Ŷ ⊥ {age, hours} | {region}" in capsys.readouterr().out
+    assert "Ŷ ⊥ {age, hours} | {region}" in capsys.readouterr().out
 
 
 def test_options_in_the_files_of_the_page_are_those_of_the_commands(folder, capsys):
@@ -145,7 +145,7 @@ def test_page_on_adult_goes_from_the_raw_file_to_a_report(tmp_path, monkeypatch,
     write_files(tmp_path)
     for words in typed("docs/adult.md"):
         works(words, capsys, *(["--route", "line"] if words[1] == "fit" else []))
-    assert "In signs: Ŷ ⊥ {age, education, hours-per-week" in capsys.readouterr().out
+    assert "Ŷ ⊥ {age, education, hours-per-week" in capsys.readouterr().out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
 
 

@@ -85,7 +85,7 @@ RUN_HERE = {
     "docs/asked.md": "False True",
     "docs/guide/question.md": "coast",
     "docs/guide/graph.md": "The graph is not refuted",
-    "docs/guide/verdict.md": "In signs: Ŷ ⊥ {age, hours, sex, training} | {region}",
+    "docs/guide/verdict.md": "Ŷ ⊥ {age, hours, sex, training} | {region}",
     "docs/guide/routes.md": "Taken: ",
     "docs/guide/how-much.md": "gamma",
     "docs/guide/measure.md": "gamma 1",

@@ -21,6 +21,7 @@ scm.graph
 
 verdict = scm.graph.criterion(outcome="Y", protected=["A"])
 print(verdict.headline())
+print(verdict.independence)
 
 # %%
 # The same six people under values of A from -2 to 4, imagined by the true model:

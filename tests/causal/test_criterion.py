@@ -157,7 +157,7 @@ def test_parent_outside_of_everything_known_is_refused():
     graph = CausalGraph.from_edges("A -> S2 -> S1 -> L, Z -> S1", nodes=["Y"])
     verdict = graph.criterion("Y", "A", context=["A", "L"], inputs=["L", "Z"], adjustment=["S1", "S2"])
     assert not verdict.holds
-    assert any(reason.startswith("Z → S1: S1 responds to {A}") for reason in verdict.reasons)
+    assert any(reason.startswith("Z → S1: S1 responds to A") for reason in verdict.reasons)
 
 
 def test_confounded_response_is_certified_only_under_injective_total_noise():
@@ -182,7 +182,7 @@ def test_predictor_of_unaffected_inputs_is_certified_although_a_mediator_is_late
     verdict = graph.criterion("Y", "A")
     assert verdict.holds
     assert str(verdict.independence) == "Ŷ ⊥ {A, L} | {S}"
-    left = "the independence, under overlap, leaves a function of {S} alone"
+    left = "the independence, under overlap, leaves a function of S alone"
     assert any(left in reason for reason in verdict.reasons)
     assert any(sentence.startswith("Overlap, on which the certificate rests") for sentence in verdict.assumptions)
     assert any("Only overlap" in warning and "M is latent" in warning for warning in verdict.warnings)
@@ -203,7 +203,7 @@ def test_input_below_the_protected_variable_is_not_certified_by_being_adjusted_f
 
 def test_input_outside_the_context_asks_for_a_comparison_of_distributions():
     verdict = CausalGraph.from_edges("A -> Y, Q -> Y").criterion("Y", "A", context=[], inputs=["A", "Q"])
-    assert any("also sees {Q}" in warning and "distributions" in warning for warning in verdict.warnings)
+    assert any("also sees Q, which" in warning and "distributions" in warning for warning in verdict.warnings)
 
 
 # -------------------------------------------------------------------------------- what a verdict says
@@ -220,10 +220,11 @@ def test_verdict_records_roles_and_prints_itself():
     text = str(verdict)
     assert text.startswith(
         "Holds: a prediction that tells nothing about A and L among rows with the same S would have been the same, had "
-        "A been different. In signs: Ŷ ⊥ {A, L} | {S} makes the predictor counterfactually invariant in {A}"
+        "A been different. That is about the drawing, not about a model: an audit judges a model.\n"
     )
+    assert "  Ŷ ⊥ {A, L} | {S} makes the predictor counterfactually invariant in {A}" in text
     assert "Overlap: every value" in text
-    assert "a function of {S} alone" in text
+    assert "a function of S alone" in text
     assert verdict.repairs == ()
     assert verdict.weaker == ()
 
@@ -231,7 +232,8 @@ def test_verdict_records_roles_and_prints_itself():
 def test_headline_names_six_of_many_columns_in_words_and_all_in_signs():
     names = [f"L{number}" for number in range(1, 12)]
     edges = ", ".join(f"A -> {name}, {name} -> Y" for name in names)
-    words, signs = CausalGraph.from_edges(edges).criterion(outcome="Y", protected="A").headline().split(" In signs: ")
+    verdict = CausalGraph.from_edges(edges).criterion(outcome="Y", protected="A")
+    words, signs = verdict.headline(), verdict.sections()[-1][1][0]
     assert words.startswith("Holds: a prediction that tells nothing about A, L1, L2, L3, L4, L5 and 6 more would have")
     assert all(name in signs for name in names)
     assert "⊥" not in words
@@ -239,7 +241,7 @@ def test_headline_names_six_of_many_columns_in_words_and_all_in_signs():
 
 def test_verdict_in_words_has_no_sign_and_begins_the_headline():
     verdict = CausalGraph.from_edges("S -> A, S -> L, A -> L, L -> Y").criterion(outcome="Y", protected="A")
-    assert verdict.headline().startswith(f"{verdict.in_words()} In signs: ")
+    assert verdict.headline().startswith(f"{verdict.in_words()} That is about the drawing")
     assert not set(verdict.in_words()) & set("⊥{}|Ŷ")
 
 

@@ -104,8 +104,17 @@ def test_long_graph_has_a_short_repr():
     assert repr(CausalGraph.from_edges("A -> B")) == "CausalGraph('A -> B')"
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("late", "late_payments"), ("agee", "age"), ("AGE", "age")])
+SLIPS = {"late": "late_payments", "agee": "age", "AGE": "age", "aeg": "age"}
+
+
+@pytest.mark.parametrize(("typed", "meant"), SLIPS.items())
 def test_a_name_that_is_none_is_taken_for_one_that_begins_with_it_or_is_spelt_like_it(typed, meant):
     graph = CausalGraph.from_edges("age -> late_payments, age -> ages, ages -> late_payments")
     with pytest.raises(GraphError, match=f"did you mean '{meant}'"):
         graph.parents(typed)
+
+
+def test_a_name_that_is_like_none_gets_the_names_that_there_are_and_no_guess():
+    graph = CausalGraph.from_edges("region_code -> age, age -> hours")
+    with pytest.raises(GraphError, match="not in the graph; the nodes are age, hours, region_code"):
+        graph.parents("income")

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ciplearn import datasets
 from ciplearn._core.rows import held_out_rows
 from ciplearn.cli.app import run
 from ciplearn.cli.commands import Fit, Plan
@@ -67,6 +68,29 @@ def test_a_goal_that_is_typed_replaces_that_of_a_file(kept, typed, wanted, place
     if "penalty" in kept:
         assert plan.penalty == (None if plan.by_goal else "hsic")
     assert run(["fit", "t.csv", *typed, "--route=line", "--vcf=1%", "--out", "m"]) == 2, "two that were typed"
+
+
+@pytest.mark.parametrize(
+    ("more", "most"), [((), "a tenth of the spread of income, {:.3g}, on"), (("--max-effect=2",), "2 on")]
+)
+def test_the_table_of_candidates_says_what_its_columns_mean_and_where_the_limit_is_from(more, most, tmp_path, capsys):
+    world = datasets.applicants()
+    table = world.sample(500, random_state=0)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    roles = [
+        "--graph",
+        world.graph.to_dagitty(),
+        "--outcome=income",
+        "--protected=sex",
+        "--learner=linear",
+        "--holdout=0",
+    ]
+    assert run(["fit", str(tmp_path / "people.csv"), *roles, *more, "--out", str(tmp_path / "m")]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "loss is the squared error, score the R², VCF left how much predictions still follow sex. Strength is" in said
+    )
+    assert f"changing sex moves a prediction by at most {most.format(table['income'].std(ddof=0) / 10)} average" in said
 
 
 @pytest.mark.parametrize("notation", ["json", "toml"])

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -97,10 +98,16 @@ def test_table_without_rows_is_refused(content, model, tmp_path, capsys):
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_impute_answers_every_row(tmp_path):
+def test_impute_answers_every_row_and_says_how_many_the_audit_leaves_out(tmp_path, capsys):
     people(300).to_csv(tmp_path / "people.csv", index=False)
     arguments = ["fit", str(tmp_path / "people.csv"), "--graph", GRAPH, "--missing=impute", "--gamma=0", "--epochs=2"]
     assert run([*arguments, "--no-compare", "--out", str(tmp_path / "m")]) == 0
+    kept, left_out = re.search(r"(\d+) kept for the audit\.\n(\d+) of those", capsys.readouterr().out).groups()
+    assert run(["audit", str(tmp_path / "m"), str(tmp_path / "people.csv"), "--out", str(tmp_path / "r.html")]) in (
+        0,
+        1,
+    )
+    assert f"Audited on: {int(kept) - int(left_out)} complete rows" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert predicted(tmp_path / "m", tmp_path / "people.csv", tmp_path)["prediction"].notna().all()
 
 

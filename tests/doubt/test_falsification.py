@@ -122,7 +122,13 @@ def test_what_is_left_untested_is_said_and_counts():
 
 
 @pytest.mark.parametrize(
-    ("permuted", "words"), [(0.02, "2 of 100 tries: the rows tell"), (0.21, "passing them says little")]
+    ("permuted", "words"),
+    [
+        (0.0, "Of 100 drawings with the columns' names exchanged at random, none fit the rows as well: the rows tell"),
+        (0.02, "at random, 2 fit the rows as well: the rows tell this drawing from one that is made up."),
+        (0.21, "at random, 21 fit the rows as well: these tests hardly tell"),
+        (0.21, "passing them says little"),
+    ],
 )
 def test_the_share_of_shuffled_names_is_a_sentence(permuted, words):
     found = replace(TRUE.falsify(people(), n_permutations=0), permuted=permuted, n_permutations=100)

@@ -217,7 +217,11 @@ def test_the_scale_of_the_columns_does_not_matter():
 
 def test_the_result_prints_a_sentence_and_json():
     found = independence_test(*continuous(100, np.random.default_rng(0), 2.0))
-    assert "rejected at the 5 % level" in str(found)
+    assert "rejects at the 5 % level" in str(found)
+    assert "that y_hat tells nothing about right among rows with the same given: it still tells" in str(found)
+    assert "that the prediction tells nothing about sex: it still" in found.about(
+        "the prediction tells nothing about sex"
+    )
     assert json.loads(json.dumps(found.to_dict()))["rejects"] is True
     calm = independence_test(*continuous(100, np.random.default_rng(0)))
     assert "no proof" in str(calm)

@@ -100,6 +100,19 @@ def test_limit_below_the_floor_is_untold_unless_the_effect_is_clearly_above_it(m
     assert floored.conclusion.state == "passes"
 
 
+def test_the_interval_of_the_largest_effect_says_that_an_error_of_the_causal_model_comes_on_top(make_report):
+    given = make_report(weight=0.5).audit
+    estimated = dataclasses.replace(given, vcf=dataclasses.replace(given.vcf, model_based=True))
+    known = dataclasses.replace(estimated, floor=Floor(effect=0.9, moved=1.0, rows=200))
+    ends = [
+        "; beyond it, the causal model itself may be wrong); at most",
+        f" by about {given.unit.amount(0.9)}); at most",
+    ]
+    for audited, end in zip((estimated, known), ends, strict=True):
+        assert end in audited.conclusion.checks[1].sentence
+    assert "itself may be wrong" not in given.conclusion.checks[1].sentence
+
+
 def test_every_interval_keeps_to_the_limit_and_not_only_that_of_the_largest_effect(make_report):
     found = make_report(weight=1e-3).audit
     table = found.effects.table

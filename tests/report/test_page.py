@@ -95,7 +95,7 @@ def test_sentences_of_the_audit_stand_on_the_page(make_report):
     report = make_report()
     text = "".join(read(report.to_html()).text).replace("\N{NO-BREAK SPACE}", " ")
     assert str(report.audit.vcf) in text
-    assert str(report.audit.test) in text
+    assert str(report.audit.tested) in text
     assert all(check.sentence in text for check in report.conclusion.checks)
     assert report.rests_on in text
     assert all(said in text and said.check in text for said in report.audit.verdict.assumptions)

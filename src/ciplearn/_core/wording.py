@@ -20,11 +20,11 @@ def as_set(names: Iterable[str]) -> str:
 
 
 def as_list(names: Iterable[str], most: int | None = None) -> str:
-    """Write one name or several as a list: ``A``, ``A and L``, ``A, L and S``; beyond `most`, the others by number."""
+    """Write names as a list: ``nothing``, ``A``, ``A and L``, ``A, L and S``; beyond `most`, the others by number."""
     every = list(names)
     if most is not None and len(every) > most + 1:
         every = [*every[:most], f"{len(every) - most} more"]
-    *first, last = every
+    *first, last = every or ["nothing"]
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -35,11 +35,11 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ciplearn._core.wording import as_set
+from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.dag import Adjustment, Dag
 from ciplearn.causal.findings import assumptions, inputs_finding, noise_findings, paper_findings, path_findings
 from ciplearn.causal.names import in_order
-from ciplearn.causal.statements import Finding, Independence, predictor_name
+from ciplearn.causal.statements import MOST_NAMES, Finding, Independence, predictor_name
 from ciplearn.causal.verdict import Change, Fallback, Repair, Verdict, common_cause
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ class Conditions:
         return self.inputs <= self.known | s and self.affected.isdisjoint(self.inputs & s)
 
     def written(self, numbers: Iterable[int]) -> str:
-        """Write nodes as a set of names."""
-        return as_set(self.graph.names(numbers))
+        """Write nodes as a list of names; the signs of the verdict name them all."""
+        return as_list(self.graph.names(numbers), MOST_NAMES)
 
     @cached_property
     def predictor_name(self) -> str:
@@ -228,8 +228,8 @@ def _warnings(conditions: Conditions, s: Set[int], against: Sequence[Finding]) -
         )
     elif inputs <= conditions.known | s:
         first = (
-            f"Where the independence is kept exactly, the predictor is {strict}: every other input is made irrelevant. "
-            "To stop before that keeps accuracy, and a smaller context demands less."
+            f"A prediction that keeps to this exactly is {strict}: every other input is made irrelevant. Accuracy is "
+            "kept by stopping before that, or by naming fewer columns as the context."
         )
     else:
         first = (

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from ciplearn._core.wording import as_set
+from ciplearn._core.wording import as_list, as_set
 from ciplearn.causal.dag import Adjustment, Dag, reachable, shortest_open_walk
-from ciplearn.causal.statements import Assumption, Finding, Path, predictor_name
+from ciplearn.causal.statements import MOST_NAMES, Assumption, Finding, Path, predictor_name
 
 if TYPE_CHECKING:
     from ciplearn.causal.criterion import Conditions
@@ -83,7 +83,7 @@ def shortest_directed(dag: Dag, sources: Set[int], target: int, avoiding: Set[in
 
 def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], target: str) -> list[Finding]:
     """Say whether `s` is a valid adjustment set for the exposures and `target`, with every offence shown."""
-    given, exposures = graph.names(s), as_set(graph.names(adjustment.x))
+    given, exposures = graph.names(s), as_list(graph.names(adjustment.x), MOST_NAMES)
     forbidden = sorted(adjustment.forbidden & s)[:_SHOWN]
     findings = [_forbidden_finding(graph, adjustment, node, target) for node in forbidden]
     backdoor = adjustment.backdoor_graph
@@ -96,9 +96,9 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
         findings.append(Finding("validity", False, f"{path} is open: {why_open(graph, path, set(given))}.", (path,)))
     if findings:
         return findings
-    fixed = f"Once {as_set(given)} is held fixed" if given else "With nothing held fixed"
+    among = f"Among rows with the same {as_list(given, MOST_NAMES)}" if given else "Among all rows"
     sentence = (
-        f"{fixed}, {exposures} and {target} go together only as cause and effect, and nothing of the effect is "
+        f"{among}, what links {exposures} to {target} is cause and effect alone, and nothing of the effect is "
         f"blocked: {as_set(given)} is a valid adjustment set."
     )
     return [Finding("validity", True, sentence)]
@@ -106,7 +106,7 @@ def validity_findings(graph: CausalGraph, adjustment: Adjustment, s: Set[int], t
 
 def path_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
     """Say whether `s` is valid for Ŷ, and whether what A changes in the context is known with its parents."""
-    validity = validity_findings(conditions.graph, conditions.adjustment(s), s, conditions.predictor_name)
+    validity = validity_findings(conditions.graph, conditions.adjustment(s), s, "the prediction")
     return [*validity, *_parents_findings(conditions, s)]
 
 
@@ -191,10 +191,9 @@ def paper_findings(conditions: Conditions, s: Set[int]) -> list[Finding]:
         path = as_path(graph, dag, [parent, node] if parent < len(graph.nodes) else [*others[:1], parent, node])
         sentence = f"{path}: a parent of {graph.nodes[node]} lies outside {inside}."
         offences.append(Finding("paper", False, sentence, (path,)))
-    sentence = (
-        f"{conditions.written(s)} is a valid adjustment set for ({conditions.written(target.x)}, {outcome}), and all "
-        f"parents of the context lie in {inside}."
-    )
+    given, exposures = as_set(graph.names(s)), as_set(graph.names(target.x))
+    sentence = f"{given} is a valid adjustment set for ({exposures}, {outcome}), and all parents of the context lie in "
+    sentence += f"{inside}."
     return offences or [Finding("paper", True, sentence)]
 
 
@@ -219,7 +218,7 @@ def assumptions(
     conditions: Conditions, s: Set[int], injective: tuple[str, ...], by_inputs: bool
 ) -> tuple[Assumption, ...]:
     """Return what the verdict with adjustment set `s` rests on."""
-    protected, inputs = conditions.written(conditions.protected), as_set(conditions.question.inputs)
+    protected, inputs = conditions.written(conditions.protected), as_list(conditions.question.inputs, MOST_NAMES)
     rests = ", on which the certificate rests" if by_inputs else ""
     where = f" together with every value of {conditions.written(s)}" if s else ""
     right = conditions.written(conditions.exposures(s))
@@ -234,7 +233,7 @@ def assumptions(
             "audit counts the imagined rows that lie where there are no data.",
         ),
         "inputs": (
-            f"{conditions.predictor_name} is a function of {inputs} and of nothing else but independent noise.",
+            f"The prediction is a function of {inputs} and of nothing else but independent noise.",
             "true of every model that receives these columns and no others; look at what predict is given.",
         ),
         "exact": (

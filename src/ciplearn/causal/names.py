@@ -31,6 +31,7 @@ _BARE = re.compile(rf"(?!{_KEYWORD})[a-z_][a-z0-9_.]*\Z", re.IGNORECASE)
 
 _MOST_SENTENCES = 40  # for readers who see no picture
 _BEGINNING = 3  # so many letters at least are the beginning of a name
+_ALIKE = 0.65  # two letters of three exchanged are a slip, `income` for `region_code` is none
 
 
 def quoted(name: str) -> str:
@@ -88,16 +89,16 @@ def as_names(value: Names, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name) for name in names))
 
 
-def closest(name: str, names: Sequence[str], cutoff: float = 0.6) -> list[str]:
+def closest(name: str, names: Sequence[str]) -> list[str]:
     """Return the known name that was most likely meant, or none: one that begins with it, or is spelt much like it."""
     longer = [other for other in names if len(name) >= _BEGINNING and other.startswith(name)]
-    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    return sorted(longer, key=len)[:1] or difflib.get_close_matches(name, names, n=1, cutoff=_ALIKE)
 
 
 def nearest(name: str, names: Sequence[str], kind: str = "nodes") -> str:
     """Return a clause that points at the known name closest to `name`."""
     lowered = {candidate.lower(): candidate for candidate in reversed(names)}
-    if meant := closest(name.lower(), list(lowered), 0.5):
+    if meant := closest(name.lower(), list(lowered)):
         return f"did you mean {lowered[meant[0]]!r}?"
     if not names:
         return f"there are no {kind}."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ciplearn.causal.graph import CausalGraph
 
 PREDICTOR = "Ŷ"
-_SHOWN = 6  # names of a set in a sentence; signs name them all
+MOST_NAMES = 6  # names of a set in a sentence; signs name them all
 
 
 def predictor_name(graph: CausalGraph) -> str:
@@ -72,8 +72,8 @@ class Independence:
 
     def in_words(self) -> str:
         """Say what `left` does: ``tells nothing about A and L among rows with the same S``; six names of many."""
-        among = f" among rows with the same {as_list(self.given, _SHOWN)}" if self.given else ""
-        return f"tells nothing about {as_list(self.right, _SHOWN)}{among}"
+        among = f" among rows with the same {as_list(self.given, MOST_NAMES)}" if self.given else ""
+        return f"tells nothing about {as_list(self.right, MOST_NAMES)}{among}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as JSON-ready data."""

@@ -278,14 +278,13 @@ class Verdict:
         )
 
     def headline(self) -> str:
-        """Return the verdict in words, and then in signs."""
-        return (
-            f"{self.in_words()} In signs: {self.independence} {'makes' if self.holds else 'does not make'} the "
-            f"predictor counterfactually invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
-        )
+        """Return the verdict in words, and what it is about."""
+        return f"{self.in_words()} That is about the drawing, not about a model: an audit judges a model."
 
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return titles with their sentences, as they are printed."""
+        makes = f"{self.independence} {'makes' if self.holds else 'does not make'} the predictor counterfactually "
+        makes += f"invariant in {as_set(self.protected)} with respect to {as_set(self.respects)}."
         marked = [(f.condition == "paper", f"{'✓' if f.holds else '✗'} {f.sentence}") for f in self.findings]
         titled = [
             ("Reasons", [sentence for printed, sentence in marked if not printed]),
@@ -293,7 +292,10 @@ class Verdict:
             ("Notes", list(self.warnings)),
             ("Smallest repairs", [str(repair) for repair in self.repairs]),
             ("What a penalty can still buy", [str(fallback) for fallback in self.weaker]),
-            ("The paper's condition, as printed", [sentence for printed, sentence in marked if printed]),
+            (
+                "In the paper's signs, and its condition",
+                [makes, *(sentence for printed, sentence in marked if printed)],
+            ),
         ]
         return [(title, sentences) for title, sentences in titled if sentences]
 

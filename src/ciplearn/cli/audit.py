@@ -255,7 +255,7 @@ def _how_trained(folder: ModelFolder) -> str:
     how = ROUTES.get(model.route_, Unconstrained).how.format(
         gamma="none" if gamma is None else f"{gamma:.3g}",
         penalty=_penalty_name(model),
-        strength="full" if strength == math.inf else f"{strength or 0:.3g}",
+        strength="at full strength" if strength == math.inf else f"at strength {strength or 0:.3g}",
     )
     if getattr(model, "rests_on", None) == BLIND:
         how += " What labels and counts that follow the protected columns tell of a single row was given up."

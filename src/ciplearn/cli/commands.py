@@ -374,7 +374,7 @@ class Workbench(options.JsonOption):
     model: Path | None = role("A model folder of ciplearn fit, to look at.", "FOLDER")
     demo: bool = role("Start with the demo's graph and table.", None, "--demo", default=False)
     folder: Path | None = role(
-        "Where the work is kept. Default: a folder of your own for each TABLE, GRAPH and FOLDER.", "FOLDER"
+        "Where drawing, tables and runs are kept. By default the same files find their work again.", "FOLDER"
     )
     port: int = role("0 takes the last one, or a free one.", "NUMBER", default=0, min=0, max=65535)
     host: str = role(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciplearn._core.errors import CiplearnError, InputError
 from ciplearn._core.files import check_folder, listed_folder, write_file
-from ciplearn._core.wording import shortened
+from ciplearn._core.wording import as_list, shortened
 from ciplearn.cli import options
 from ciplearn.cli.commands import Fit, Repair
 from ciplearn.cli.model_folder import LEAST_ROWS, AnyTable, ModelFolder, lacks_its_model, write_folder
@@ -32,6 +32,11 @@ _LARGEST_IN_MEMORY = 1 << 26  # text beyond this many bytes is not held in memor
 # Options that say where to read, where to write and what to show: they do not change the model.
 _NOT_REPEATED = {"table", "out", "overwrite", "dry_run", "config", "help_all", "as_json", "report"}
 _NOT_REPEATED |= {"address", "scratch", "meet"}
+
+_MEANING = (
+    "On rows that did not train: loss is the {}, score the {}, VCF left how much predictions still follow {}. Strength "
+    "is how strictly a model was repaired (corrected: by added trees; blindly: without what labels tell of one person)."
+)
 
 
 def fit(asked: Fit) -> None:
@@ -135,6 +140,8 @@ def _describe(rows: TrainingTable) -> None:
         f"{told['rows']} rows; {told['dropped']} left out because a value is missing; {told['training']} to train on, "
         f"{told['held_out']} kept for the audit."
     )
+    if gaps := rows.training(held_out=True)[0].isna().any(axis=1).sum():
+        say(f"{gaps} of those kept for the audit miss a value: an audit leaves them out, as it imagines whole rows.")
     if told["copies"]:
         looked_at = told["training"] + told["held_out"] + told["dropped"]
         say(f"{told['copies']} of {looked_at} rows are copies of others; copies train together, or judge together.")
@@ -197,7 +204,7 @@ def _conclude(
         return
     score = "accuracy" if rows.task == "classification" else "R²"
     if trained.comparison is not None:
-        _show_routes(trained.comparison)
+        _show_routes(trained.comparison, rows, asked.max_effect is None)
     elif trained.trace:
         points, gamma = {point.gamma: point.measures for point in trained.trace}, trained.model.gamma_
         free = points[0.0]
@@ -216,7 +223,7 @@ def _conclude(
     say_command("Next:", ["ciplearn", "audit", folder, again, *named, "--out", "report.html"])
 
 
-def _show_routes(comparison: Comparison) -> None:
+def _show_routes(comparison: Comparison, rows: TrainingTable, by_default: bool) -> None:
     """What was taken, what it is compared with, and of each path where it does best."""
     table = comparison.table
     free = table.set_index("name").loc[comparison.free, "vcf"]
@@ -236,6 +243,13 @@ def _show_routes(comparison: Comparison) -> None:
         for _, row in table[table["name"].isin(names)].iterrows()
     ]
     say_table([titles, *cells])
+    labels, limit, who = rows.task == "classification", comparison.limit, as_list(rows.verdict.protected)
+    goal = ""
+    if limit is not None and "effect" in table:
+        most = f"{100 * limit:.3g} points" if labels else f"{limit:.3g}"
+        most = f"a tenth of the spread of {rows.outcome}, {most}," if by_default and not labels else most
+        goal = f" The goal: changing {who} moves a prediction by at most {most} on average, and by more for few rows."
+    say(_MEANING.format("log loss" if labels else "squared error", "accuracy" if labels else "R²", who) + goal)
     say(comparison.reason)
     for remark in comparison.notes:
         note(remark)

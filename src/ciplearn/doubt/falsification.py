@@ -120,10 +120,8 @@ class Falsification:
             hardly = self.permuted > self.level
             remark = f"{'these tests hardly' if hardly else 'the rows'} tell this drawing from one that is made up"
             remark += ", and passing them says little" if hardly and not self.refuted else ""
-            yield (
-                f"With its columns' names shuffled at random, the drawing fits as well in {fits} of "
-                f"{self.n_permutations} tries: {remark}."
-            )
+            fit = f"{fits or 'none'} {'fits' if fits == 1 else 'fit'} the rows as well"
+            yield f"Of {self.n_permutations} drawings with the columns' names exchanged at random, {fit}: {remark}."
 
     def to_svg(self) -> str:
         """Draw the graph, with a dotted red line where it has no edge and the table contradicts that."""

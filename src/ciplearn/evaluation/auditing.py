@@ -209,6 +209,11 @@ class Audit:
         return float(table.loc[same, measure].iloc[0])
 
     @property
+    def tested(self) -> str:
+        """What the test says of the statement."""
+        return self.test.about(f"the prediction {self.statement.in_words()}")
+
+    @property
     def model_based(self) -> bool:
         """Whether the structural causal model was estimated."""
         return self.vcf.model_based
@@ -223,7 +228,7 @@ class Audit:
                 *([] if self.bounds is None else [self.bounds.beside(self.vcf)]),
                 f"The graph {certified} that {self.verdict.independence} makes predictions counterfactually invariant "
                 f"in {as_list(self.verdict.protected)}.",
-                f"{self.test} {'HSCIC' if self.statement.given else 'HSIC'} is {self.hscic:.3g}.",
+                f"{self.tested} {'HSCIC' if self.statement.given else 'HSIC'} is {self.hscic:.3g}.",
             ]
         )
 

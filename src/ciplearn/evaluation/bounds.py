@@ -115,7 +115,8 @@ class VCFBounds:
             which = "less" if vcf.interval[1] < self.interval[0] else "more"
             return f"{ours} is {which} than the rows allow: {between}, so do not trust the model's counterfactuals."
         if vcf.doubts:
-            return f"{ours} is in doubt, so rely on this: {between}."
+            between = f"the rows alone, which put it between {low} and {high}"
+            return f"{ours} is in doubt. It agrees with {between}: without that model, nobody knows more."
         return f"{ours} agrees with the rows: {between}."
 
     def __str__(self) -> str:

@@ -266,8 +266,8 @@ def _effect(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
     low, high = row["effect_low"], row["effect_high"]
     end = max(low, high, key=abs)
     sentence = (
-        f"From {row['first']} to {row['second']}: {amount} on average (95 % interval {unit.between(low, high)}); at "
-        f"most {unit.allowed(limit)}."
+        f"From {row['first']} to {row['second']}: {amount} on average (95 % interval {unit.between(low, high)}"
+        f"{_on_top(audit)}); at most {unit.allowed(limit)}."
     )
     # The largest effect decides, or one whose interval alone is too wide.
     which, reaches = "most ", ""
@@ -278,6 +278,14 @@ def _effect(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
     most += f"({reaches}{unit.allowed(limit)}{was})"
     holds = bool(abs(end) <= limit)
     return Check("Largest effect:", sentence, holds, "effect", float(row["effect"]), limit, before), most
+
+
+def _on_top(audit: Audit) -> str:
+    """What an interval leaves out, where people read it."""
+    if not audit.model_based:
+        return ""
+    size = "" if audit.floor is None else f" by about {audit.unit.amount(audit.floor.effect)}"
+    return f"; beyond it, the causal model itself may be wrong{size}"
 
 
 def _rows(audit: Audit, effects: PairedEffects) -> tuple[Check, str]:
@@ -301,8 +309,8 @@ def _spread(audit: Audit) -> tuple[Check, str]:
     limit = audit.limit if most is None else typical(most)
     low, high = map(typical, vcf.interval)
     sentence = (
-        f"{unit.amount(vcf.typical)} (95 % interval {unit.between(low, high)}) between two values as they occur; at "
-        f"most {unit.allowed(limit)}."
+        f"{unit.amount(vcf.typical)} (95 % interval {unit.between(low, high)}{_on_top(audit)}) between two values as "
+        f"they occur; at most {unit.allowed(limit)}."
     )
     reaches = f", up to {unit.amount(high)} by its interval" if high > limit else ""
     was = _was(unit.amount, audit.typical_before)

@@ -84,17 +84,21 @@ class IndependenceTest:
         return self.p_value <= 0.05
 
     def __str__(self) -> str:
+        return self.about(f"y_hat tells nothing about right{' among rows with the same given' * self.conditional}")
+
+    def about(self, statement: str) -> str:
+        """Say what came out, with the independence in words: ``the prediction tells nothing about sex``."""
         if self.obstacle:
-            return f"On {self.n_rows} rows the independence cannot be judged: {self.obstacle}."
-        what = "conditional independence" if self.conditional else "independence"
-        verdict = "is not rejected at the 5 % level, which is no proof of it"
-        if not math.isnan(self.detectable):
-            verdict += ": the weakest link that this test would notice, in 4 cases of 5, is a partial correlation of "
-            verdict += f"{self.detectable:.2g}"
+            return f"On {self.n_rows} rows it cannot be judged whether {statement}: {self.obstacle}."
+        verb, ends = "does not reject", "that is no proof of it"
         if self.rejects:
-            if_seen = " when the conditioning variables are known" if self.conditional else ""
-            verdict = f"is rejected at the 5 % level: the prediction still tells of the right-hand side{if_seen}"
-        return f"On {self.n_rows} rows {what} has p = {self.p_value:.3g} and {verdict}."
+            verb, ends = "rejects", "it still tells something"
+        elif not math.isnan(self.detectable):
+            ends += ", and the weakest link that it would notice, in 4 cases of 5, is a partial correlation of "
+            ends += f"{self.detectable:.2g}"
+        return (
+            f"On {self.n_rows} rows a test {verb} at the 5 % level (p = {self.p_value:.3g}) that {statement}: {ends}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready data."""

@@ -67,8 +67,8 @@ class VarianceOfCounterfactuals:
         Its interval is one of 95 %, over rows: both their part as points and their part as values of A. An estimated
         causal model counts as given.
     relative, relative_interval : float, pair of float
-        VCF over the variance of the predictions for the points as they are: the part of what the predictor tells rows
-        apart by that A has a hand in. Shrinking the predictor does not change it. NaN for a constant.
+        VCF over the variance of the predictions for the points as they are: the part of the differences between
+        predictions that A accounts for. Shrinking the predictor does not change it. NaN for a constant.
     flips, flips_at_equal_rate : Flips or None
         How often decisions differ between two values of A, at the threshold given and at the threshold with the same
         share of positive decisions for every model; None where nothing is decided.

@@ -49,7 +49,7 @@ class RepairRoute(Route):
     rests_on: ClassVar[str] = "the graph and an estimated causal model"
     how: ClassVar[str] = (
         "A model was trained for accuracy alone and then changed as little as possible, in closed form, so that it "
-        "says the same in every world; here at strength {strength}."
+        "says the same in every world; here {strength}."
     )
     strengths: tuple[float, ...] = STRENGTHS
 
