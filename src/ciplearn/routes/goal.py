@@ -376,5 +376,9 @@ def _half(field: Field, name: str) -> tuple[str, ...]:
     least = min(cheaper, key=lambda other: field.measured[other].vcf)
     pair = field.worst(least)
     left = percent(min(1.0, field.measured[least].vcf / max(field.measured[field.free].vcf, 1e-300)))
-    moves = "" if pair is None else f", and a largest effect of {field.unit.amount(abs(pair.effect))}"
+    moves = ""
+    if pair is not None:
+        moved = percent(max(each.moved for each in field.measured[least].pairs))
+        effect, limit = field.unit.amount(abs(pair.effect)), field.unit.amount(field.limit)
+        moves = f" and a largest effect of {effect}; it moves {moved} of rows by more than {limit}"
     return (f"A model that gives up half as much accuracy would keep {left} of VCF{moves}.",)
