@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, looks_like_codes, text_as_numbers
+from ciplearn._core.columns import CATEGORY, CLASSIFICATION, NUMBER, looks_like_codes, task_of, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import written
 from ciplearn.sources.table_file import TableFile
@@ -79,6 +79,21 @@ class Table:
             "columns_left_out": len(every) - len(columns),
             "without_column": [name for name in observed if name not in every],
         }
+
+    def usual_limit(self, document: Document) -> dict[str, Any] | None:
+        """How far predictions may move by default, and whether they are probabilities; None without an outcome."""
+        # Loads torch: the page is greeted without.
+        from ciplearn.evaluation import Limits
+
+        name = next(iter(document.graph.outcomes), None)
+        if name is None or name not in self._opened[0]:
+            return None
+        self._read([name])
+        cells, numbers = self._columns[name]
+        typed = cells if numbers is None or self.kind(name, document.kinds) == CATEGORY else numbers
+        probability = task_of(typed.dropna()) == CLASSIFICATION
+        deviation = 1.0 if probability or numbers is None else float(numbers.std(ddof=0))
+        return {"amount": Limits().effect(probability=probability, deviation=deviation), "probability": probability}
 
     def _column(self, name: str, kinds: Mapping[str, str]) -> dict[str, Any]:
         cells, numbers = self._columns[name]
