@@ -1,14 +1,13 @@
 // The drawing on screen: shows a document, and turns what hands do into edits.
 import cytoscape from "cytoscape";
-import dagre from "cytoscape-dagre";
 import edgehandles from "cytoscape-edgehandles";
-import { inColumns, isDense } from "./columns.js";
+import { isDense } from "./columns.js";
 import { detour } from "./detour.js";
 import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf, sameEdge } from "./document.js";
+import { labelOf, layered, widthOf } from "./layout.js";
 import { look, palette } from "./look.js";
-import { boxesOf, inTiers, tiersOf } from "./tiers.js";
+import { boxesOf, tiersOf } from "./tiers.js";
 
-cytoscape.use(dagre);
 cytoscape.use(edgehandles);
 
 const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
@@ -16,13 +15,6 @@ const LOW = { left: 14, top: 56, right: 14, bottom: 14 };
 // Room below for the roles of what is selected.
 const NARROW = { ...LOW, bottom: 112 };
 const kindOf = (arrow) => Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
-const pen = document.createElement("canvas").getContext("2d");
-const labelOf = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
-function widthOf(name) {
-  pen.font = "15px system-ui, sans-serif";
-  return Math.max(46, pen.measureText(labelOf(name)).width + 30);
-}
-
 const boxAt = (node) => ({ ...node.position(), width: node.width(), height: node.height() });
 
 export class Canvas {
@@ -203,7 +195,7 @@ export class Canvas {
     const missing = doc.nodes.filter((name) => !doc.positions.has(name));
     if (!missing.length) return false;
     if (missing.length === doc.nodes.length) {
-      this.editor.settle({ ...doc, positions: this.#layered(doc), unit: 1 });
+      this.editor.settle({ ...doc, positions: layered(doc, this.#room.size), unit: 1 });
       return true;
     }
     const spots = [...doc.positions.values()];
@@ -214,31 +206,9 @@ export class Canvas {
     return false;
   }
 
-  #layered(doc) {
-    const width = (name) => 40 + 9 * Math.min(name.length, 40);
-    if (isDense(doc)) {
-      const tiers = tiersOf(doc);
-      const loners = tiers ? doc.nodes.filter((name) => !tiers.flat().includes(name)) : [];
-      const places = tiers ? inTiers([...tiers, loners].filter((tier) => tier.length), widthOf, this.#room.size) : inColumns(doc, width);
-      if (places) return places;
-    }
-    const style = [{ selector: "node", style: { width: "data(width)", height: 38 } }];
-    const scratch = cytoscape({ headless: true, styleEnabled: true, style });
-    const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
-    for (const [name, id] of ids) scratch.add({ data: { id, width: width(name) } });
-    for (const { kind, from, to } of edgesOf(doc))
-      if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
-    scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();
-    const places = new Map(
-      doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]),
-    );
-    scratch.destroy();
-    return places;
-  }
-
   layout() {
     const { doc } = this.editor;
-    this.editor.apply({ ...doc, positions: this.#layered(doc), unit: 1 }, "laid out the graph", "load");
+    this.editor.apply({ ...doc, positions: layered(doc, this.#room.size), unit: 1 }, "laid out the graph", "load");
   }
 
   /** The part of the canvas that is clear of the tools: those are at the left of a wide one and above a narrow one. */

@@ -80,19 +80,13 @@ class Table:
             "without_column": [name for name in observed if name not in every],
         }
 
-    def usual_limit(self, document: Document) -> dict[str, Any] | None:
-        """How far predictions may move by default, and whether they are probabilities; None without an outcome."""
-        # Loads torch: the page is greeted without.
-        from ciplearn.evaluation import Limits
+    def usual_limit(self, document: Document) -> dict[str, Any]:
+        """Return how far predictions may move by default, and whether they are probabilities."""
+        from ciplearn.evaluation import Limits  # loads torch: the page is greeted without
 
-        name = next(iter(document.graph.outcomes), None)
-        if name is None or name not in self._opened[0]:
-            return None
-        self._read([name])
-        cells, numbers = self._columns[name]
-        typed = cells if numbers is None or self.kind(name, document.kinds) == CATEGORY else numbers
-        probability = task_of(typed.dropna()) == CLASSIFICATION
-        deviation = 1.0 if probability or numbers is None else float(numbers.std(ddof=0))
+        outcome = self.typed(document)[document.verdict().outcome]
+        probability = task_of(outcome) == CLASSIFICATION
+        deviation = 1.0 if probability else float(outcome.std(ddof=0))
         return {"amount": Limits().effect(probability=probability, deviation=deviation), "probability": probability}
 
     def _column(self, name: str, kinds: Mapping[str, str]) -> dict[str, Any]:

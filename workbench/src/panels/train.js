@@ -126,8 +126,8 @@ export class TrainPanel {
     const field = this.form.querySelector("[data-key=amount]");
     if (!field) return;
     const found = await app.ask({ do: "usual", document: toJson(app.editor.doc) });
-    if (drawn !== this.drawn || !found.limit) return;
-    const { amount, probability } = found.limit;
+    if (drawn !== this.drawn || found.error) return;
+    const { amount, probability } = found;
     const of = app.editor.doc.outcomes[0];
     field.placeholder = `${said(amount)} as usual`;
     this.form.querySelector(".usual").textContent = probability
