@@ -23,11 +23,17 @@ def opened(folder, page, *, width=1280, dark=False):
     # A frame, because a window of a headless browser has a least width.
     frame.write_text(
         f'<html style="color-scheme:{scheme}"><iframe id="f" style="width:{width}px;height:900px" src="page.html">'
-        "</iframe><script>addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
+        "</iframe><script>"
+        "const broken=(d)=>[...d.querySelectorAll('section:not(.appendix) :is(th,.note)')].flatMap((cell)=>{"
+        "const walk=d.createTreeWalker(cell,4),found=[];while(walk.nextNode()){const one=walk.currentNode;"
+        "for(const word of one.data.matchAll(/[^\\s\u00a0]+/g)){const range=d.createRange();"
+        "range.setStart(one,word.index);range.setEnd(one,word.index+word[0].length);"
+        "if(range.getClientRects().length>1)found.push(word[0])}}return found});"
+        "addEventListener('load',()=>{const d=document.getElementById('f').contentDocument;"
         "const seen=d.body.innerText;const o=document.createElement('pre');const e=d.documentElement;"
         "o.textContent=JSON.stringify({wide:e.scrollWidth,front:(d.querySelector('.sign')||e).getBoundingClientRect().bottom,back:getComputedStyle(d.body).backgroundColor,"
         "scroll:[...d.querySelectorAll('main > section:not(.appendix) .wide')].filter("
-        "(w)=>w.scrollWidth>w.clientWidth).length});"
+        "(w)=>w.scrollWidth>w.clientWidth).length,broken:broken(d)});"
         "document.body.appendChild(o);const t=document.createElement('div');t.id='text';t.textContent=seen;"
         "document.body.appendChild(t)})</script></html>"
     )
@@ -75,6 +81,14 @@ def test_page_opens_without_a_complaint_at_desk_and_phone_width_light_and_dark(m
         for heading in ("What it costs, and how wrong it may be", "Single rows", "To repeat it"):
             assert heading in tree
     assert len(backs) == 2, "dark is another colour"
+
+
+def test_no_name_breaks_inside_a_word_on_a_phone(make_report, tmp_path):
+    page = make_report("insurance_of_patient").to_html()
+    for width in (390, 1280):
+        tree, _ = opened(tmp_path, page, width=width)
+        assert '"broken":[]' in tree
+        assert '"scroll":0' in tree
 
 
 def test_hostile_names_are_shown_as_text_and_run_nothing(make_report, tmp_path):

@@ -4,7 +4,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ciplearn.report.charts import Dot, Scale, agreement, over_gamma, trade_off
+from ciplearn.report.charts import Dot, Scale, agreement, over_correlation, over_gamma, trade_off
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -99,3 +99,24 @@ def test_logarithmic_scale_with_a_depth_has_a_place_for_all(values):
 
 def test_axis_labels_are_escaped():
     assert "<b>" not in trade_off([dots((1, 0, 0), (0, 1, 1))], [Dot(0, 0, 0, True, "<b>")], "<b>", '"><b>')
+
+
+def labels_of(drawn):
+    found = re.findall(r'class="gamma" x="([0-9.]+)" y="([0-9.]+)">([^<]*)<', drawn)
+    return [(float(x), float(y), float(x) + 6.8 * len(name), name) for x, y, name in found]
+
+
+def test_names_of_measured_causes_stand_apart_and_on_the_chart_however_alike_their_correlations():
+    curves = [[Dot(rho, 1.0, rho) for rho in (-0.5, 0.0, 0.5)]]
+    seen = [(0.0, "district"), (-0.01, "sex"), (0.02, "age"), (0.49, "parents_degree"), (0.3, "wait_days")]
+    labels = labels_of(over_correlation(curves, seen, 0.5, "difference"))
+    assert sorted(name for *_, name in labels) == sorted(name for _, name in seen)
+    for number, (left, y, right, _) in enumerate(labels):
+        assert 0 < left < right <= 460
+        assert all(other[1] != y or other[2] <= left or right <= other[0] for other in labels[:number])
+
+
+def test_a_dozen_paths_look_different():
+    paths = [[Dot(number, number, 0), Dot(number + 1, number, 1)] for number in range(12)]
+    drawn = trade_off(paths, [], "x", "y")
+    assert len(set(re.findall(r'class="line ([^"]*)"', drawn))) == 12

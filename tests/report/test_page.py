@@ -150,6 +150,48 @@ def test_page_with_a_comparison_shows_its_recommendation(make_report):
     assert page.count("<td>no</td><td>the graph</td>") == 1
 
 
+def test_paths_of_one_route_and_learner_are_told_apart_and_all_named(make_report):
+    made = (
+        "linear, repaired",
+        "linear, corrected",
+        "network, repaired",
+        "boosted, repaired",
+        "linear, repaired blindly",
+    )
+    rows = [
+        {"name": f"{how} at {strength}", "kind": "repair", "learner": how.split(",")[0], "loss": loss, "vcf": 1 / loss}
+        for how in made
+        for loss, strength in enumerate(("strength 1", "strength 3", "full strength"), 1)
+    ]
+    chosen = SimpleNamespace(table=pd.DataFrame(rows), chosen=rows[0]["name"], reason="Taken.", notes=())
+    page = make_report(comparison=chosen).to_html()
+    drawn = page[page.index('class="frontier"') : page.index("The candidates in numbers")]
+    chart, key = drawn.split("<figcaption>")
+    looks = re.findall(r'class="line ([^"]*)"', chart)
+    assert len(set(looks)) == len(made)
+    assert re.findall(r'class="line ([^"]*)"', key) == looks
+    assert re.findall(r"</svg>([^<]*)</span>", key)[1:] == list(made)
+
+
+def test_zone_that_is_allowed_spans_both_sides_of_no_effect(make_report):
+    for weight in (0.5, 0.0):
+        page = make_report(weight=weight).to_html()
+        strips = re.findall(r'zone" x="([0-9.]+)" y="0" width="([0-9.]+)".*?class="zero" d="M([0-9.]+),', page)
+        assert strips
+        for left, width, zero in (map(float, strip) for strip in strips):
+            assert left + width / 2 == pytest.approx(zero, abs=0.2)
+
+
+def test_graph_is_drawn_once(make_report):
+    effects = ", ".join(f"X{place}" for place in range(9))
+    wide = CausalGraph.from_text(f"S | A | {effects} | Y")
+    report = make_report()
+    audit = dataclasses.replace(report.audit, verdict=wide.criterion("Y", "A", context=["A", "S"], inputs=["A", "S"]))
+    page = Report.of(audit).to_html()
+    assert page.count('class="cg"') == 1
+    assert "seen by the predictor" in page
+
+
 def test_doubts_are_answered_where_they_were_asked(make_report):
     report = make_report()
     refuted = falsify(report.audit.verdict.graph, report.rows, n_permutations=0)
@@ -191,6 +233,7 @@ def test_how_wrong_it_may_be_is_said_in_three_sentences_with_numbers(make_report
     page = unescape(asked.to_html())
     assert all(sentence in page for sentence in asked.how_wrong)
     assert 'aria-label="typical difference against correlation ρ that a hidden cause would make"' in page
+    assert "</svg>a hidden cause of A and Y</span>" in page
     assert json.loads(json.dumps(asked.to_dict()))["how_wrong"] == asked.how_wrong
     assert "--doubt 20" in unescape(report.to_html())
 

@@ -98,3 +98,12 @@ def test_fingerprint_tells_edges_roles_kinds_and_tables_apart_and_not_places_or_
     ]
     marks = {mark, drawn.fingerprint("two"), *(other.fingerprint("one") for other in others)}
     assert len(marks) == 2 + len(others)
+
+    def parts(other, table="one"):
+        pairs = zip(mark.split("-"), other.fingerprint(table).split("-"), strict=True)
+        return [place for place, (one, two) in enumerate(pairs) if one != two]
+
+    assert parts(drawn, "two") == [3]
+    assert parts(others[-1]) == [2]
+    assert parts(others[4]) == [1]
+    assert 0 in parts(others[0])

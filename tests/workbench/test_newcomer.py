@@ -47,6 +47,8 @@ def test_newcomer_goes_from_an_empty_page_to_a_model_and_a_report(tmp_path):
         assert b"<html" in web.downloaded("report.html")[:400].lower()
         web.click("#cw-tab-whatif")
         web.wait(".pair", 60)
+        web.click("[data-key=reset]")
+        web.until(lambda: not web.find("tr.moved"))
         before = web.text(".pair")
         now = web.run("return document.querySelector(\"[data-key='set|sex']\").value")
         web.send("[data-key='set|sex']", "m" if now == "f" else "f")

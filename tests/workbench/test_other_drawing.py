@@ -1,5 +1,7 @@
 """Results of another drawing or table are not shown as if they were of this one; what is kept names the table."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,13 +94,13 @@ def test_training_that_was_cancelled_before_its_start_was_answered_stays_away(tr
     assert len(web.doc("runs")) == 1
 
 
-def stale(web):
-    return bool(web.find(APART)) and "Trained for another drawing" in web.text("#cw-panel-train")
+def stale(web, what="another drawing"):
+    return bool(web.find(APART)) and f"Trained for {what}: show it" in web.text("#cw-panel-train")
 
 
 def test_results_of_another_drawing_say_so_and_lead_back(trained):
     web = trained
-    assert not stale(web)
+    assert not web.find(APART)
     web.click("[data-opens=examples]")
     web.click("[data-example=mbias]")
     web.until(lambda: stale(web))
@@ -111,7 +113,7 @@ def test_results_of_another_drawing_say_so_and_lead_back(trained):
     assert not web.find("#cw-panel-whatif [inert]")
     web.click("#cw-tab-train")
     web.wait(".frontier")
-    assert not stale(web)
+    assert not web.find(APART)
     assert web.doc("editor.doc.nodes.length") == 5
 
 
@@ -119,19 +121,23 @@ def test_deleted_arrow_changed_role_and_another_table_dim_the_walk_and_undo_brin
     web = trained
     web.click("#cw-tab-train")
     web.tap(web.place("hours"))
-    for key in ("context", "adjusted", "delete"):
+    for key, what in (("context", "other roles"), ("adjusted", "other roles"), ("delete", "another drawing")):
         web.click(f".selection [data-key={key}]")
-        web.until(lambda: stale(web))
+        web.until(lambda what=what: stale(web, what))
         web.click("[data-tool=undo]")
-        web.until(lambda: not stale(web))
+        web.until(lambda: not web.find(APART))
         web.tap(web.place("hours"))
-    web.drag(web.place("hours"), (300, 700))
+    web.drag(web.place("hours"), (300, 600))
     web.wait(".frontier")
-    assert not stale(web), "where a node stands changes nothing"
+    assert not web.find(APART), "where a node stands changes nothing"
     dropped(web, "others.csv", people(seed=1))
-    web.until(lambda: stale(web))
+    web.until(lambda: stale(web, "another table"))
+    web.tap(web.place("hours"))
+    web.click(".selection [data-key=delete]")
+    web.until(lambda: stale(web, "another drawing and another table"))
+    web.click("[data-tool=undo]")
     dropped(web, "applicants.csv", people())
-    web.until(lambda: not stale(web))
+    web.until(lambda: not web.find(APART))
 
 
 def test_train_again_trains_for_what_is_drawn(trained):
@@ -139,15 +145,94 @@ def test_train_again_trains_for_what_is_drawn(trained):
     web.click("#cw-tab-train")
     web.tap(web.place("hours"))
     web.click(".selection [data-key=inputs]")
+    web.until(lambda: stale(web, "other roles"))
     for tab in ("train", "whatif"):
         web.click(f"#cw-tab-{tab}")
         web.click(f"#cw-panel-{tab} [data-key=train-again]")
         web.wait("progress")
         assert "Trained for another" not in web.text("#cw-panel-train"), "what is at work is for this drawing"
         web.click("[data-key=cancel]")
-        web.until(lambda: stale(web))
+        web.until(lambda: stale(web, "other roles"))
     web.click("[data-tool=undo]")
-    web.until(lambda: not stale(web))
+    web.until(lambda: not web.find(APART))
+
+
+def test_knob_that_was_clicked_or_dragged_is_moved_by_keys(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    web.until(lambda: web.find("[data-key=walk]"))
+    web.run("document.querySelector('[data-key=walk]').scrollIntoView({ block: 'center' })")
+    box = web.find("[data-key=walk]")[0].rect
+
+    def at(share):
+        return box["x"] + share * box["width"], box["y"] + box["height"] / 2
+
+    def stop():
+        return int(web.run("return document.querySelector('[data-key=walk]').value"))
+
+    def focused():
+        return web.run("return document.activeElement.dataset.key ?? document.activeElement.tagName")
+
+    web.run("window.scrollTo(0, 0)")
+    web.tap(at(0.5))
+    assert focused() == "walk"
+    clicked = stop()
+    web.keys("\ue012")  # left
+    assert stop() == clicked - 1
+    web.until(lambda: f"Stop {clicked} of" in web.text(".walk"))
+    web.drag(at(clicked / int(web.run("return document.querySelector('[data-key=walk]').max"))), at(0.98), steps=6)
+    assert stop() > clicked + 1, "the knob stays in the hand that drags it"
+    assert focused() == "walk"
+    web.keys("\ue011")  # home
+    web.until(lambda: "Stop 1 of" in web.text(".walk"))
+    key = web.run("return document.querySelector('.stop:not(.current)').dataset.stop")
+    web.run("document.querySelector('.frontier').scrollIntoView()")
+    web.click(f"[data-stop={key}] .dot")
+    assert focused() == f"stop|{key}"
+
+
+def test_every_stop_says_whether_it_passes(trained):
+    web = trained
+    web.click("#cw-tab-train")
+    run = web.doc("runs[0]")
+
+    def said():
+        return web.text("#cw-panel-train .card.verdict")
+
+    states = {"passes": "Passes", "fails": "Fails", "useless": "Useless", "cannot be told": "Cannot be told"}
+    web.send("[data-key=walk]", "\ue011")  # home: the predictor without a constraint
+    web.until(lambda: said().startswith("Fails\nThis stop does not keep the limits: effect up to"))
+    chosen = next(stop for stop in run["stops"] if stop["key"] == run["chosen"])
+    web.click(f"[data-stop={chosen['key']}] .dot")
+    web.until(lambda: said().startswith(states[run["audit"]["conclusion"]["state"]]))
+    assert "rows that no training has seen" in said()
+    figures = web.run("return document.querySelector('.figures').textContent")
+    assert not re.search(r"\de[-+]?\d", figures)
+
+
+def test_small_and_large_figures_are_written_for_people(trained):
+    web = trained
+    told = (
+        "const { panels, runs } = document.querySelector('.cw').workbench; panels.train.told({ event: 'run', run: %s })"
+    )
+    web.click("#cw-tab-train")
+    web.run(told % "{ ...runs[0], stops: runs[0].stops.map((stop) => ({ ...stop, vcf: 0.000513, loss: 1234567 })) }")
+    web.until(lambda: "0.00051" in web.text(".figures"))
+    assert "1\u202f234\u202f567" in web.text(".figures")
+    web.run(told % "runs[0]")
+
+
+def test_what_if_opens_on_another_value_than_the_rows_own(trained):
+    web = trained
+    web.click("#cw-tab-whatif")
+    web.wait(".pair", 60)
+    web.send("[data-key=row]", "\ue015")  # down: another row
+    web.until(lambda: web.find("tr.moved"))
+    for name in [row.find_element("css selector", "th").text.split("\n")[0] for row in web.find("tr.moved")]:
+        row = next(row.text for row in web.find("#cw-panel-whatif tbody tr") if row.text.startswith(name))
+        assert row.replace("protected", "").split()[1] != row.replace("protected", "").split()[2]
+    before, after = web.text(".pair .free .big").split(" → ")
+    assert before != after
 
 
 def test_what_if_marks_only_what_would_have_been_otherwise(trained):

@@ -1,21 +1,21 @@
 // The drawing on screen: shows a document, and turns what hands do into edits.
 import cytoscape from "cytoscape";
-import dagre from "cytoscape-dagre";
 import edgehandles from "cytoscape-edgehandles";
-import { inColumns, isDense } from "./columns.js";
+import { isDense } from "./columns.js";
 import { detour } from "./detour.js";
 import { addEdge, ARROWS, edgesOf, moveNodes, rolesOf, sameEdge } from "./document.js";
+import { labelOf, layered, widthOf } from "./layout.js";
 import { look, palette } from "./look.js";
+import { boxesOf, tiersOf } from "./tiers.js";
 
-cytoscape.use(dagre);
 cytoscape.use(edgehandles);
 
 const CLASSES = ["latent", "exposures", "outcomes", "adjusted"];
 const LOW = { left: 14, top: 56, right: 14, bottom: 14 };
 // Room below for the roles of what is selected.
-const NARROW = { ...LOW, bottom: 88 };
+const NARROW = { ...LOW, bottom: 112 };
 const kindOf = (arrow) => Object.keys(ARROWS).find((key) => ARROWS[key] === arrow) ?? "directed";
-const pen = document.createElement("canvas").getContext("2d");
+const boxAt = (node) => ({ ...node.position(), width: node.width(), height: node.height() });
 
 export class Canvas {
   /**
@@ -38,7 +38,7 @@ export class Canvas {
       selectionType: "single",
     });
     this.handles = this.cy.edgehandles({
-      canConnect: (from, to) => !from.same(to) && !to.hasClass("ghost"),
+      canConnect: (from, to) => !from.same(to) && !to.is(".ghost, .mark"),
       edgeParams: () => ({ classes: this.mode === "bidirected" ? "bidirected" : "" }),
       hoverDelay: 0,
       snap: true,
@@ -72,10 +72,15 @@ export class Canvas {
     });
   }
 
+  /** The nodes of the document: neither Ŷ nor the boxes of tiers. */
+  get #drawn() {
+    return this.cy.nodes().not(".ghost, .mark");
+  }
+
   #moved() {
     const { doc } = this.editor;
     const places = new Map();
-    for (const node of this.cy.nodes().not(".ghost")) {
+    for (const node of this.#drawn) {
       const [x, y] = this.#unscaled(node.position());
       const [a, b] = doc.positions.get(node.data("name")) ?? [];
       if (Math.abs(x - a) * doc.unit > 0.5 || Math.abs(y - b) * doc.unit > 0.5 || a === undefined)
@@ -109,23 +114,37 @@ export class Canvas {
       this.#showEdges(doc);
     });
     this.#bend();
+    this.#frame(doc);
     if (anew || origin === "begin" || origin === "load") this.fit();
   }
 
   #bend() {
-    const boxes = new Map(
-      this.cy
-        .nodes()
-        .not(".ghost")
-        .map((node) => [node.id(), { ...node.position(), width: node.width(), height: node.height() }]),
-    );
+    const boxes = new Map(this.#drawn.map((node) => [node.id(), boxAt(node)]));
     this.cy.batch(() => {
-      for (const edge of this.cy.edges(".directed").not(".ghost")) {
+      for (const edge of this.cy.edges(".directed").not(".ghost, .mark")) {
         const [from, to] = [edge.data("source"), edge.data("target")];
         const others = [...boxes].filter(([id]) => id !== from && id !== to).map(([, box]) => box);
         const bend = detour(boxes.get(from), boxes.get(to), others);
         edge.data("bend", bend).toggleClass("bent", bend !== 0);
       }
+    });
+  }
+
+  /** Put boxes around the tiers of a dense drawing, with an arrow from each to the next: the edges stand behind, faint. */
+  #frame(doc) {
+    const { cy } = this;
+    const tiers = isDense(doc) ? tiersOf(doc) : null;
+    const boxes = tiers && boxesOf(tiers, (name) => boxAt(cy.getElementById(this.ids.get(name))));
+    this.holder.toggleAttribute("data-tiers", Boolean(boxes));
+    cy.batch(() => {
+      cy.elements(".tier").remove();
+      cy.edges(".directed").toggleClass("faint", Boolean(boxes));
+      boxes?.forEach(({ x, y, width, height }, place) => {
+        const id = (number) => `tier${number}`;
+        const box = { data: { id: id(place), width, height }, position: { x, y }, grabbable: false, selectable: false };
+        cy.add({ ...box, classes: "mark tier" });
+        if (place) cy.add({ data: { source: id(place - 1), target: id(place) }, classes: "mark tier", selectable: false });
+      });
     });
   }
 
@@ -141,9 +160,7 @@ export class Canvas {
         // An id of our own: a name can be anything.
         const id = `n${(this.count += 1)}`;
         this.ids.set(name, id);
-        pen.font = "15px system-ui, sans-serif";
-        const label = name.length > 40 ? `${name.slice(0, 39)}…` : name;
-        cy.add({ data: { id, name, label, width: Math.max(46, pen.measureText(label).width + 30) } });
+        cy.add({ data: { id, name, label: labelOf(name), width: widthOf(name) } });
       }
       const node = cy.getElementById(this.ids.get(name));
       const [x, y] = doc.positions.get(name);
@@ -178,7 +195,7 @@ export class Canvas {
     const missing = doc.nodes.filter((name) => !doc.positions.has(name));
     if (!missing.length) return false;
     if (missing.length === doc.nodes.length) {
-      this.editor.settle({ ...doc, positions: this.#layered(doc), unit: 1 });
+      this.editor.settle({ ...doc, positions: layered(doc, this.#room.size), unit: 1 });
       return true;
     }
     const spots = [...doc.positions.values()];
@@ -189,37 +206,26 @@ export class Canvas {
     return false;
   }
 
-  #layered(doc) {
-    const width = (name) => 40 + 9 * Math.min(name.length, 40);
-    const columns = isDense(doc) ? inColumns(doc, width) : null;
-    if (columns) return columns;
-    const style = [{ selector: "node", style: { width: "data(width)", height: 38 } }];
-    const scratch = cytoscape({ headless: true, styleEnabled: true, style });
-    const ids = new Map(doc.nodes.map((name, place) => [name, `s${place}`]));
-    for (const [name, id] of ids) scratch.add({ data: { id, width: width(name) } });
-    for (const { kind, from, to } of edgesOf(doc))
-      if (kind === "directed") scratch.add({ data: { source: ids.get(from), target: ids.get(to) } });
-    scratch.layout({ name: "dagre", rankDir: "LR", nodeSep: 46, rankSep: 84, fit: false }).run();
-    const places = new Map(
-      doc.nodes.map((name) => [name, Object.values(scratch.getElementById(ids.get(name)).position()).map(Math.round)]),
-    );
-    scratch.destroy();
-    return places;
-  }
-
   layout() {
     const { doc } = this.editor;
-    this.editor.apply({ ...doc, positions: this.#layered(doc), unit: 1 }, "laid out the graph", "load");
+    this.editor.apply({ ...doc, positions: layered(doc, this.#room.size), unit: 1 }, "laid out the graph", "load");
   }
 
-  /** Show all, clear of the tools: those are at the left of a wide drawing and above a narrow one. */
-  fit() {
+  /** The part of the canvas that is clear of the tools: those are at the left of a wide one and above a narrow one. */
+  get #room() {
     const { cy } = this;
     cy.resize();
-    if (cy.elements().empty()) return;
     const above = matchMedia("(max-width: 860px)").matches || cy.width() <= 500;
-    const edge = above ? (cy.height() > 300 ? NARROW : LOW) : { left: 80, top: 44, right: 44, bottom: 92 };
-    const [wide, high] = [cy.width() - edge.left - edge.right, cy.height() - edge.top - edge.bottom];
+    const edge = above ? (cy.height() > 300 ? NARROW : LOW) : { left: 80, top: 44, right: 44, bottom: 128 };
+    return { edge, size: [cy.width() - edge.left - edge.right, cy.height() - edge.top - edge.bottom] };
+  }
+
+  /** Show all. */
+  fit() {
+    const { cy } = this;
+    if (cy.elements().empty()) return;
+    const { edge, size } = this.#room;
+    const [wide, high] = size;
     const { x1, y1, w, h } = cy.elements().boundingBox();
     const zoom = Math.max(cy.minZoom(), Math.min(wide / w, high / h, 1.4));
     cy.viewport({
@@ -250,7 +256,7 @@ export class Canvas {
     return {
       nodes: this.cy
         .nodes(":selected")
-        .not(".ghost")
+        .not(".ghost, .mark")
         .map((node) => node.data("name")),
       edges: this.cy
         .edges(":selected")
@@ -285,8 +291,7 @@ export class Canvas {
     const { x1, x2, y1, y2 } = this.cy.extent();
     const spot = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
     while (
-      this.cy
-        .nodes()
+      this.#drawn
         .some((node) => Math.abs(node.position("x") - spot.x) < 60 && Math.abs(node.position("y") - spot.y) < 50)
     )
       spot.y += 70;

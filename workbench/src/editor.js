@@ -5,6 +5,9 @@ const LONGEST_PAST = 200;
 // Steps that outlive a reload.
 const LONGEST_MEMORY = 40;
 
+// A step that replaced the drawing as a whole does so on the way back, too.
+const backOrForth = ({ origin }) => (origin === "load" ? "load" : "undo");
+
 export class Editor {
   constructor() {
     this.doc = EMPTY;
@@ -21,7 +24,7 @@ export class Editor {
   /** Take a changed drawing; `said` names the change for the undo button and for screen readers. */
   apply(doc, said, origin = "edit") {
     if (doc === this.doc) return;
-    this.past.push({ doc: this.doc, said });
+    this.past.push({ doc: this.doc, said, origin });
     if (this.past.length > LONGEST_PAST) this.past.shift();
     this.future = [];
     this.#become(doc, said, origin);
@@ -36,7 +39,7 @@ export class Editor {
 
   /** What `recall` reads: the drawing, and the steps before and after it. */
   recallable() {
-    const steps = (list) => list.slice(-LONGEST_MEMORY).map(({ doc, said }) => ({ doc: toJson(doc), said }));
+    const steps = (list) => list.slice(-LONGEST_MEMORY).map((step) => ({ ...step, doc: toJson(step.doc) }));
     return JSON.stringify({ now: toJson(this.doc), past: steps(this.past), future: steps(this.future) });
   }
 
@@ -44,7 +47,7 @@ export class Editor {
   recall(text) {
     const known = JSON.parse(text);
     if (JSON.stringify(known?.now) !== JSON.stringify(toJson(this.doc))) return false;
-    const steps = (list) => list.map(({ doc, said }) => ({ doc: fromJson(doc), said }));
+    const steps = (list) => list.map((step) => ({ ...step, doc: fromJson(step.doc) }));
     [this.past, this.future] = [steps(known.past), steps(known.future)];
     return true;
   }
@@ -57,15 +60,15 @@ export class Editor {
   undo() {
     const last = this.past.pop();
     if (!last) return;
-    this.future.push({ doc: this.doc, said: last.said });
-    this.#become(last.doc, `Undone: ${last.said}`, "undo");
+    this.future.push({ ...last, doc: this.doc });
+    this.#become(last.doc, `Undone: ${last.said}`, backOrForth(last));
   }
 
   redo() {
     const next = this.future.pop();
     if (!next) return;
-    this.past.push({ doc: this.doc, said: next.said });
-    this.#become(next.doc, `Done again: ${next.said}`, "redo");
+    this.past.push({ ...next, doc: this.doc });
+    this.#become(next.doc, `Done again: ${next.said}`, backOrForth(next));
   }
 
   #become(doc, said, origin) {

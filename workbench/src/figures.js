@@ -1,11 +1,18 @@
 // Numbers as people read them.
 
-/** A number in three or four digits. */
+const raised = (number) => [...String(number)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
+
+/** A number in three or four digits, written out unless that takes a dozen zeros. */
 export function said(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size < 0.001 || size >= 100_000) return value.toExponential(2);
+  if (size < 1e-6 || size >= 1e12) {
+    const [digits, power] = value.toExponential(2).split("e");
+    return `${Number(digits)} × 10${raised(Number(power))}`;
+  }
+  if (size < 0.001) return value.toFixed(1 - Math.floor(Math.log10(size))).replace(/0+$/, "");
+  if (size >= 100_000) return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
   return String(Number(value.toPrecision(size < 1 ? 3 : 4)));
 }
 

@@ -86,6 +86,7 @@ function dot(stop, isCurrent, isChosen, x, y, pick) {
       "aria-pressed": String(isCurrent),
       "aria-label": `${stop.name}: score ${said(stop.score)}, VCF ${said(stop.vcf)}${isChosen ? "; taken" : ""}`,
       "data-stop": stop.key,
+      "data-key": `stop|${stop.key}`,
       onclick: () => pick(stop.key),
       onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick(stop.key)),
     },

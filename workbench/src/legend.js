@@ -10,6 +10,7 @@ const SHAPES = [
 const LINES = [
   ["causal path", "causal"],
   ["open path that is not", "biasing"],
+  ["acts on all that follow", "tiers"],
 ];
 
 export const legend = () =>
@@ -20,6 +21,6 @@ export const legend = () =>
       el("span", {}, svg(`svg.${name}`, { viewBox: "-1 -1 22 18" }, svg("path", { d: path })), name),
     ),
     LINES.map(([name, kind]) =>
-      el("span", {}, svg(`svg.${kind}`, { viewBox: "0 0 20 16" }, svg("path", { d: "M1 8h17M13 4l5 4-5 4" })), name),
+      el(`span.of-${kind}`, {}, svg(`svg.${kind}`, { viewBox: "0 0 20 16" }, svg("path", { d: "M1 8h17M13 4l5 4-5 4" })), name),
     ),
   );

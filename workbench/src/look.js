@@ -10,6 +10,7 @@ export function palette(root) {
   };
   const names = [
     "paper",
+    "raised",
     "ink",
     "soft",
     "border",
@@ -60,6 +61,17 @@ export function look(colours) {
       },
     },
     { selector: "node[label]", style: { label: "data(label)", width: "data(width)" } },
+    {
+      selector: "node.tier",
+      style: {
+        width: "data(width)",
+        height: "data(height)",
+        "background-color": colours.raised,
+        "border-color": colours.border,
+        "z-compound-depth": "bottom",
+        events: "no",
+      },
+    },
     { selector: "node.given", style: role("adjusted", "rectangle") },
     {
       selector: "node.outcomes",
@@ -106,9 +118,14 @@ export function look(colours) {
         "control-point-weights": 0.5,
       },
     },
+    { selector: "edge.faint", style: { opacity: 0.12, "curve-style": "straight" } },
+    {
+      selector: "edge.tier",
+      style: { width: 3.5, "arrow-scale": 1.5, "curve-style": "straight", "line-color": colours.ink, "target-arrow-color": colours.ink, events: "no" },
+    },
     { selector: "edge.undirected", style: { "target-arrow-shape": "none" } },
     { selector: "edge.causal", style: line("good", 2.2) },
-    { selector: "edge.biasing", style: line("alarm", 3) },
+    { selector: "edge.biasing", style: { ...line("alarm", 3), opacity: 1 } },
     {
       selector: ".refuted",
       style: { "line-color": colours.alarm, "target-arrow-color": colours.alarm, "border-color": colours.alarm },
@@ -128,7 +145,7 @@ export function look(colours) {
       selector: ":selected",
       style: { "underlay-color": colours.accent, "underlay-opacity": 0.3, "underlay-padding": 7 },
     },
-    { selector: "edge:selected", style: { width: 3 } },
+    { selector: "edge:selected", style: { width: 3, opacity: 1 } },
     {
       selector: ".eh-preview, .eh-ghost-edge",
       style: { "line-color": colours.accent, "target-arrow-color": colours.accent },

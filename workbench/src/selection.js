@@ -45,7 +45,7 @@ export class SelectionBar {
         label,
       );
     return [
-      el("strong", {}, name),
+      el("strong", { title: name }, name),
       ...ROLE_BUTTONS.map(([role, label, title]) =>
         button(label, title, role, doc[role].includes(name), () => this.toggle(role)),
       ),
@@ -70,7 +70,9 @@ export class SelectionBar {
     const { doc } = this.app.editor;
     const plain = (title) => title.replace(/ \(key .\)$/, "");
     const roles = ROLE_BUTTONS.filter(([role]) => doc[role].includes(name));
-    const sets = SET_BUTTONS.filter(([key]) => isIn(doc, key, name));
+    // What is protected is what differs when we compare, although the question names it among the context.
+    const isSaid = (key) => isIn(doc, key, name) && !(key === "context" && doc.exposures.includes(name));
+    const sets = SET_BUTTONS.filter(([key]) => isSaid(key));
     return [...roles, ...sets].map(([, , title]) => `${plain(title)}.`).join(" ");
   }
 

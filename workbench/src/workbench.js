@@ -62,7 +62,7 @@ export function mount(root, transport, { page = false } = {}) {
   app.connect = (name, kind) => connectDialog(app, name, kind);
   app.toolbar = new Toolbar(app);
   app.selection = new SelectionBar(app);
-  stage.append(app.toolbar.element, app.selection.element, legend(), app.notices.element);
+  stage.append(app.toolbar.element, el("div.foot", {}, app.selection.element, legend()), app.notices.element);
   app.panels = {
     verdict: new VerdictPanel(app),
     outline: new OutlinePanel(app),

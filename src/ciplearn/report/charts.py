@@ -33,6 +33,11 @@ _NEXT_TO_ZERO = 1e-300  # below, powers of ten run out of digits
 _Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
+def look(number: int) -> str:
+    """The classes of a line and its dots: a colour with its dashes, and after those hollow dots."""
+    return f"p{number % 6}{' hollow' if number % 12 > 5 else ''}"
+
+
 @dataclass(frozen=True)
 class Scale:
     """A map from [low, high] to [start, end], linear or logarithmic."""
@@ -116,13 +121,13 @@ def trade_off(paths: Sequence[Sequence[Dot]], baselines: Sequence[Dot], x_label:
         Scale.around([dot.x for dot in every], _LEFT, _WIDTH - _RIGHT, from_zero=True),
         Scale.around([dot.y for dot in every], _HEIGHT - _BOTTOM, _TOP),
     )
-    parts = [frame.line(path, f"p{number % 3}") for number, path in enumerate(paths)]
+    parts = [frame.line(path, look(number)) for number, path in enumerate(paths)]
     for number, dot in enumerate(baselines):
         place, (x, y) = number % len(SHAPES), frame.place(dot)
         title = f"<title>{escape(dot.name)}: {short(dot.x)}, {short(dot.y)}</title>"
         at = f'transform="translate({x:.1f},{y:.1f})"'
         parts.append(f'<path class="baseline r{place}" d="{SHAPES[place]}" {at}>{title}</path>')
-    parts += [frame.dots(path, f"p{number % 3}") for number, path in enumerate(paths)]
+    parts += [frame.dots(path, look(number)) for number, path in enumerate(paths)]
     ringed = [dot for dot in baselines if dot.chosen]
     parts += [frame.ring(dot) for dot in ringed]
     named = [dot for path in paths for dot in path if dot.chosen or len(paths) == 1] + ringed
@@ -175,14 +180,18 @@ def over_correlation(
         f'<path class="choice" d="M{_LEFT},{level:.1f}H{side}"/>',
         f'<text class="gamma chosen" x="{side - 4}" y="{level - 5:.1f}" text-anchor="end">limit</text>',
     ]
-    for rho, name in seen:
-        if min(reach) <= rho <= max(reach):
-            x = frame.x(rho)
-            parts.append(f'<path class="grid" stroke-dasharray="2 3" d="M{x:.1f},{_TOP}V{_HEIGHT - _BOTTOM}"/>')
-            parts.append(f'<text class="gamma" x="{x + 4:.1f}" y="{_TOP + 12}">{escape(name)}</text>')
     for number, curve in enumerate(curves):
-        kind = f"p{number % 3}" if len(curves) > 1 else ""
-        parts += [frame.line(curve, kind), frame.dots(curve, kind)]
+        parts += [frame.line(curve, look(number)), frame.dots(curve, look(number))]
+    ends: list[float] = []  # of the names in each row, so that none lies on another
+    for rho, name in sorted(seen):
+        if min(reach) <= rho <= max(reach):
+            x, width = frame.x(rho), _LETTER * len(name)
+            start = min(x + 4, side - width)
+            row = next((row for row, end in enumerate(ends) if end < start), len(ends))
+            ends[row : row + 1] = [start + width + 6]
+            parts.append(f'<path class="grid" stroke-dasharray="2 3" d="M{x:.1f},{_TOP}V{_HEIGHT - _BOTTOM}"/>')
+            place = f'x="{start:.1f}" y="{_TOP + 12 + _LABEL_HEIGHT * row:.1f}"'
+            parts.append(f'<text class="gamma" {place}>{escape(name)}</text>')
     return frame.document("".join(parts), "correlation ρ that a hidden cause would make", y_label)
 
 

@@ -207,6 +207,8 @@ class Report:
             if "learner" in table and table["learner"].nunique() > 1:
                 # A path is that of one learner's model.
                 rows["kind"] = table["kind"].where(table["kind"] == "baseline", table["learner"] + ", " + table["kind"])
+            # A route may have several, by how it is made: "linear, repaired at ..." and "linear, corrected at ...".
+            rows["kind"] = table["name"].str.extract("(.+) at ", expand=False).fillna(rows["kind"])
         else:
             columns, trials = ["name", "kind", "loss", "vcf", "gamma", "chosen"], self.trials()
             measured = [] if trials is None or "vcf" not in trials else trials[["gamma", "loss", "vcf"]].to_numpy()

@@ -18,7 +18,7 @@ import ciplearn
 from ciplearn._core.columns import takes_few_values
 from ciplearn._core.wording import as_list
 from ciplearn.evaluation.scores import FREE, MODEL, UNKNOWN, decimal, percent, short, tied
-from ciplearn.report.charts import SHAPES, Dot, Mark, Strip, agreement, over_gamma, trade_off
+from ciplearn.report.charts import SHAPES, Dot, Mark, Strip, agreement, look, over_gamma, trade_off
 from ciplearn.report.content import Report
 from ciplearn.report.sections import FEW_ROWS, BiasAudit, Individual, doubts
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ciplearn.causal import Verdict
 
 _FRONT_GROUPS = 4  # groups that stand before the appendix
-_WIDE = 10  # from this many nodes on, a drawing leaves out the edges into the prediction
 _BEFORE = "before"  # what the unconstrained model is called where there is little room
 
 
@@ -41,6 +40,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"short": short, "percent": percent, "decimal": decimal, "listed": as_list, "tied": tied}
+    environment.filters["look"] = look
     return environment
 
 
@@ -71,7 +71,6 @@ def render(report: Report, profile: str) -> str:
     return environment.get_template("report.html").render(
         **shared,
         graph=_drawing(verdict),
-        graph_with_inputs=_drawing(verdict, prediction_edges=True) if len(verdict.graph.nodes) >= _WIDE else None,
         scores=_scores(report),
         effects=_effects(report),
         groups=groups,
@@ -94,9 +93,9 @@ def render(report: Report, profile: str) -> str:
     )
 
 
-def _drawing(verdict: Verdict, *, prediction_edges: bool | None = None) -> tuple[Markup, float]:
+def _drawing(verdict: Verdict) -> tuple[Markup, float]:
     """Our own drawing, which escapes every name in it, with the width in pixels that it was made for."""
-    drawn = verdict.graph.to_svg(verdict, prediction_edges=prediction_edges)
+    drawn = verdict.graph.to_svg(verdict)
     width = re.search(r'<svg[^>]* width="([0-9.]+)"', drawn)
     return Markup(drawn), float(width[1]) if width else 600.0
 
@@ -116,7 +115,8 @@ def _effects(report: Report) -> list[dict[str, Any]]:
     if report.effects is None or report.effects.table.empty:
         return []
     table = report.effects.table
-    strip = Strip.of([*table["effect_low"], *table["effect_high"], *table["effect"]], zero=True)
+    zone = (-report.audit.limit, report.audit.limit)
+    strip = Strip.of([*zone, *table["effect_low"], *table["effect_high"], *table["effect"]], zero=True)
     families = []
     for variable in table["variable"].unique():
         rows = _paired(table[table["variable"] == variable], ["first", "second", "output"], report)

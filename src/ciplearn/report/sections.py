@@ -50,6 +50,7 @@ class Doubt:
     axis: Markup | None = None
     tests: tuple[dict[str, Any], ...] = ()  # the independencies that were tested
     curve: Markup | None = None  # the typical difference over the correlation ρ that a hidden cause would make
+    causes: tuple[str, ...] = ()  # what each line of the curve imagines
 
 
 def doubts(report: Report) -> list[Doubt]:
@@ -64,6 +65,7 @@ def doubts(report: Report) -> list[Doubt]:
             kind, more = "The graph was tested on the rows", {"tests": tuple(answer.tests.to_dict("records"))}
         elif isinstance(answer, HiddenConfounding):
             kind, more = "A hidden cause was imagined", {"curve": _curve(answer, report)}
+            more["causes"] = tuple(f"{answer.protected} and {node}" for node in answer.table["node"].unique())
         answered.append(Doubt(question, kind, str(answer), **more))
     if report.audit.bounds is not None:
         beside = report.audit.bounds.beside(report.audit.vcf, report.unit.amount)
@@ -154,7 +156,8 @@ def _curve(answer: HiddenConfounding, report: Report) -> Markup:
         [Dot(row.rho, times * typical(row.vcf), row.rho, name=f"ρ = {row.rho:g}, {node}") for row in part.itertuples()]
         for node, part in answer.table.groupby("node", sort=False)
     ]
-    seen = [(float(row.rho), f"{row.covariate}") for row in answer.benchmarks.itertuples()]
+    strongest = answer.benchmarks.sort_values("rho", key=abs).drop_duplicates("covariate", keep="last")
+    seen = [(float(row.rho), f"{row.covariate}") for row in strongest.itertuples()]
     return over_correlation(curves, seen, times * report.audit.limit, f"typical difference{report.unit.name}")
 
 

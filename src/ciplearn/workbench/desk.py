@@ -64,6 +64,7 @@ class Desk:
             "demo-table": lambda message: {"table": self.take_demo_table()},
             "describe": lambda message: self.table.describe(_document(message)),
             "falsify": lambda message: self.table.falsified(_document(message)),
+            "usual": lambda message: self.table.usual_limit(_document(message)),
             "train": lambda message: {"run": self.runs.start(_document(message), self.table, Recipe.read(message))},
             "cancel": lambda message: {"cancelled": self.runs.cancel(message["run"])},
             "forget": lambda message: {"forgotten": self.runs.forget(message["run"])},

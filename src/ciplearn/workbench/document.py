@@ -74,13 +74,13 @@ class Document:
         return self.graph.criterion(context=self.context, inputs=self.inputs)
 
     def fingerprint(self, table: str) -> str:
-        """Tell trainings apart by edges, roles, kinds and the digest of the table, wherever nodes stand."""
+        """Tell trainings apart by edges, roles, kinds and the digest of the table, a part each, not by places."""
         graph, verdict = self.graph, self.verdict()
         either_way = [sorted(map(sorted, edges)) for edges in (graph.bidirected, graph.undirected)]
         drawn = [sorted(graph.nodes), sorted(graph.latent), sorted(graph.directed), *either_way]
         roles = [verdict.outcome, verdict.protected, verdict.context, verdict.inputs, verdict.adjustment]
-        content = json.dumps([drawn, roles, sorted(self.kinds.items()), table])
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        parts = (drawn, roles, sorted(self.kinds.items()), table)
+        return "-".join(hashlib.sha256(json.dumps(part).encode()).hexdigest()[:16] for part in parts)
 
     def repaired(self, verdict: Verdict, changes: tuple[Change, ...]) -> Document:
         """Apply the changes of a repair that `verdict` proposes."""

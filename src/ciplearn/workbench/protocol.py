@@ -171,7 +171,7 @@ MESSAGES: dict[str, Schema] = {
     "example": _object(("name",), name=_SHORT),
     "table": _object(("name", "content"), name=_SHORT, content={"type": "bytes"}),
     "demo-table": _object(),
-    **dict.fromkeys(("describe", "falsify"), _DRAWING),
+    **dict.fromkeys(("describe", "falsify", "usual"), _DRAWING),
     "train": _object(("document", *RECIPE["required"]), document=DOCUMENT, **RECIPE["properties"]),
     **dict.fromkeys(("cancel", "forget", "show"), _OF_RUN),
     "keep": _OF_STOP,

@@ -56,7 +56,7 @@ def listed(comparison: Comparison) -> list[Stop]:
         for one in path:
             about = {key: one[key] for key in ("name", "learner", "allowed", "shrinks", "rests_on")}
             about |= {"free": one["kind"] == FREE, "baseline": one["kind"] == BASELINE}
-            about |= {"mixed": one["share"] is not None, **{name: one.get(name) for name in _MEASURES}}
+            about |= {"mixed": one["share"] is not None, **{name: one.get(name) for name in (*_MEASURES, "keeps")}}
             stops.append(_stop(len(stops), number, _along([each["name"] for each in path]), about))
     return stops
 

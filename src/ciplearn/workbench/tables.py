@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ciplearn._core.columns import CATEGORY, NUMBER, looks_like_codes, text_as_numbers
+from ciplearn._core.columns import CATEGORY, CLASSIFICATION, NUMBER, looks_like_codes, task_of, text_as_numbers
 from ciplearn._core.errors import InputError
 from ciplearn._core.wording import written
 from ciplearn.sources.table_file import TableFile
@@ -79,6 +79,15 @@ class Table:
             "columns_left_out": len(every) - len(columns),
             "without_column": [name for name in observed if name not in every],
         }
+
+    def usual_limit(self, document: Document) -> dict[str, Any]:
+        """Return how far predictions may move by default, and whether they are probabilities."""
+        from ciplearn.evaluation import Limits  # loads torch: the page is greeted without
+
+        outcome = self.typed(document)[document.verdict().outcome]
+        probability = task_of(outcome) == CLASSIFICATION
+        deviation = 1.0 if probability else float(outcome.std(ddof=0))
+        return {"amount": Limits().effect(probability=probability, deviation=deviation), "probability": probability}
 
     def _column(self, name: str, kinds: Mapping[str, str]) -> dict[str, Any]:
         cells, numbers = self._columns[name]

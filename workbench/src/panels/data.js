@@ -161,7 +161,7 @@ export class DataPanel {
       );
     const small = (shown, words) => (shown ? el("small", {}, words) : null);
     const rows = found.columns.map((column) => [
-      [column.name, small(column.perhaps_codes && column.kind === "number", "few values: codes?")],
+      [breakable(column.name), small(column.perhaps_codes && column.kind === "number", "few values: codes?")],
       kind(column),
       [column.values, small(column.missing, `${column.missing} missing`)],
       this.#place(column.name),
@@ -271,6 +271,9 @@ export class DataPanel {
     this.describeSoon();
   }
 }
+
+/** A name that may go on in the next line after an underscore or the like. */
+const breakable = (name) => name.split(/(?<=[_.-])(?=.)/u).flatMap((part, place) => (place ? [el("wbr"), part] : part));
 
 /** What a test of the drawing depends on: not its roles, nor where nodes stand. */
 const drawingOf = (doc) => JSON.stringify([doc.nodes, edgesOf(doc), doc.latent, [...doc.kinds]]);

@@ -77,11 +77,46 @@ export function keeping(app, run, stop) {
 // Scores of groups that an audit may have, as people call them.
 const SCORES = { positive_rate: "positive decisions", auc: "AUC", fpr: "false positives", fnr: "false negatives", calibration: "outcome − prediction", error: "error" };
 
-/** What the audit on rows that no training has seen says, of a kept stop or of the one that was taken. */
+/** The audit on rows that no training has seen, of a kept stop or of the one that was taken. */
+const auditOf = (run, stop) => run.kept[stop.key]?.audit ?? (stop.key === run.chosen ? run.audit : null);
+
+/** Whether a stop does what was asked: by its audit, else by the rows on which stops were compared. */
+export function verdictOn(run, stop) {
+  const audit = auditOf(run, stop);
+  const card = (passes, title, ...words) => el(`div.card.verdict.${passes ? "good" : "warn"}`, {}, el("h3", {}, title), words);
+  if (audit) {
+    const { state, headline, checks } = audit.conclusion;
+    return card(
+      state === "passes",
+      state[0].toUpperCase() + state.slice(1),
+      el("p", {}, headline),
+      el(
+        "ul.plain",
+        {},
+        checks.map((check) => el("li", {}, `${check.holds ? "✓" : "✗"} ${check.name} ${check.sentence}`)),
+      ),
+      el("p.hint", {}, `Audited on ${audit.n_rows} rows that no training has seen.`),
+    );
+  }
+  if (stop.allowed === null) return card(false, "Cannot be told", el("p", {}, "No limit was asked of this stop: its figures stand below."));
+  const [asked, passes, fails] =
+    run.recipe.goal === "limits"
+      ? ["the limits", "Passes", "Fails"]
+      : ["to the goal", "Keeps to the goal", "Does not keep to the goal"];
+  const why = stop.keeps?.startsWith("no: ") ? `: ${stop.keeps.slice(4)}` : "";
+  return card(
+    stop.allowed,
+    stop.allowed ? passes : fails,
+    el("p", {}, stop.allowed ? `This stop keeps ${asked}.` : `This stop does not keep ${asked}${why}.`),
+    el("p.hint", {}, "Measured on rows that did not train it; an audit of it comes with Keep."),
+  );
+}
+
+/** The figures of the audit. */
 export function audited(run, stop, sections) {
-  const audit = run.kept[stop.key]?.audit ?? (stop.key === run.chosen ? run.audit : null);
+  const audit = auditOf(run, stop);
   if (!audit) return null;
-  const { vcf, conclusion } = audit;
+  const { vcf } = audit;
   const figure = (value, interval) => within(value === null ? null : { value, low: interval?.[0], high: interval?.[1] });
   const rows = [
     ["VCF", figure(vcf.value, vcf.interval)],
@@ -92,18 +127,7 @@ export function audited(run, stop, sections) {
   const scores = Object.keys(SCORES).filter((name) => own.some((group) => group[name] !== null));
   const cell = (group, name) => figure(group[name], [group[`${name}_low`], group[`${name}_high`]]);
   return [
-    el(
-      `div.card.${conclusion.state === "passes" ? "good" : "warn"}`,
-      {},
-      el("h3", {}, `Audited on ${audit.n_rows} rows that no training has seen`),
-      el("p", {}, conclusion.headline),
-      el(
-        "ul.plain",
-        {},
-        conclusion.checks.map((check) => el("li", {}, `${check.holds ? "✓" : "✗"} ${check.name} ${check.sentence}`)),
-      ),
-    ),
-    tableOf("figures", ["", ""], rows, "With 95 % intervals"),
+    tableOf("figures", ["", ""], rows, "Of the audit, with 95 % intervals"),
     own.length
       ? sections.make(
           "By group, with 95 % intervals",

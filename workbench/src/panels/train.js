@@ -5,13 +5,13 @@ import { said } from "../figures.js";
 import { frontier, pathOf } from "../frontier.js";
 import { isOther, sayOther } from "../other.js";
 import { Sections } from "../section.js";
-import { audited, compared, figuresOf, keeping } from "./stop.js";
+import { audited, compared, figuresOf, keeping, verdictOn } from "./stop.js";
 
 const FORM = "What to ask";
 
 // A goal, what it means, and its amount: how that is called and what it is to begin with.
 const GOALS = [
-  ["limits", "Pass an audit", "Predictions hardly move when what is protected is imagined different.", "Largest change on average (empty: the usual limit)", null],
+  ["limits", "Pass an audit", "Predictions hardly move when what is protected is imagined different.", "Largest change on average", null],
   ["vcf", "Leave little", "Predictions may keep a share of how far they follow what is protected.", "Share that is left", 0.05],
   ["strict", "Leave nothing", "Predictions are the same in every imagined world, whatever that costs.", null, null],
   ["tolerance", "Lose little", "Every method is trained, which takes minutes, and the most invariant one within your limit is taken.", "Accuracy you are willing to give up, as a share", 0.1],
@@ -34,8 +34,22 @@ export class TrainPanel {
     this.element = el("div");
     this.other = el("div");
     this.form = el("div");
-    this.walk = el("div");
-    this.element.append(this.other, this.form, this.walk);
+    this.progress = el("div");
+    this.chart = el("div");
+    this.stopName = el("span");
+    // The knob: from the predictor without a constraint to the strict end of a path; nothing is trained.
+    this.knob = el("input", {
+      type: "range",
+      min: 0,
+      step: 1,
+      "data-key": "walk",
+      oninput: ({ target }) => this.#go(this.path[Number(target.value)].key),
+    });
+    this.about = el("div");
+    // The knob is never drawn anew: it would slip from the hand that holds it.
+    const knob = el("label.field.walk", {}, this.stopName, this.knob);
+    this.walk = el("div", {}, this.chart, knob, this.about);
+    this.element.append(this.other, this.form, this.progress, this.walk);
     this.choice = { goal: "limits", amount: null, learner: "auto", preset: "quick", anyway: false };
     this.stop = null;
     this.gone = new Set();
@@ -83,9 +97,11 @@ export class TrainPanel {
 
   show() {
     if (this.app.tabs?.current !== "train") return;
-    fill(this.other, this.run ? sayOther(this.app, this.run) : null);
+    const { run } = this;
+    fill(this.other, run ? sayOther(this.app, run) : null);
     this.#showForm();
-    fill(this.walk, this.run ? this.#walk(this.run) : null);
+    fill(this.progress, run ? this.#progress(run) : null);
+    this.#showWalk(run, run && this.stopOf(run));
   }
 
   get #working() {
@@ -95,10 +111,28 @@ export class TrainPanel {
   /** Draw the form where it would look different: a training that goes on does not take an amount from under the hand. */
   #showForm() {
     const { verdict, table } = this.app;
-    const drawn = JSON.stringify([verdict?.state, verdict?.holds, !table, this.#working, !this.run, this.choice.goal]);
+    const { goal } = this.choice;
+    const asked = [verdict?.fingerprint, this.app.editor.doc.outcomes];
+    const drawn = JSON.stringify([verdict?.state, verdict?.holds, !table, this.#working, !this.run, goal, asked]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     fill(this.form, this.#form());
+    if (goal === "limits") this.#sayUsual();
+  }
+
+  /** Say in the empty field for an amount what the usual limit is. */
+  async #sayUsual() {
+    const { app, drawn } = this;
+    const field = this.form.querySelector("[data-key=amount]");
+    if (!field) return;
+    const found = await app.ask({ do: "usual", document: toJson(app.editor.doc) });
+    if (drawn !== this.drawn || found.error) return;
+    const { amount, probability } = found;
+    const of = app.editor.doc.outcomes[0];
+    field.placeholder = `${said(amount)} as usual`;
+    this.form.querySelector(".usual").textContent = probability
+      ? `Of a probability: ${said(amount)} is ${said(100 * amount)} points. Empty: the usual limit.`
+      : `In the unit of ${of}. Empty: the usual limit, a tenth of how far ${of} spreads.`;
   }
 
   #form() {
@@ -143,12 +177,13 @@ export class TrainPanel {
         {},
         amount
           ? el(
-              "label.field",
+              `label.field${choice.goal === "limits" ? ".wide" : ""}`,
               {},
               amount,
               this.#input("amount", { type: "number", min: 0, step: "any", value: choice.amount ?? "" }, ({ value }) =>
                 value === "" ? null : Number(value),
               ),
+              choice.goal === "limits" ? el("small.usual", {}, "Empty: the usual limit.") : null,
             )
           : null,
         trained ? null : this.#select("Learner", "learner", LEARNERS),
@@ -216,27 +251,28 @@ export class TrainPanel {
     }
   }
 
-  #walk(run) {
-    const scoreName = run.task === "classification" ? "accuracy" : "R²";
-    const current = this.stopOf(run);
-    return [
-      this.#progress(run),
-      el(
-        "div",
-        { inert: isOther(this.app, run) },
-        run.notes.map((note) => el("p.hint", {}, note)),
-        current
-          ? [
-              this.#chart(run, current, scoreName),
-              this.#slider(run, current),
-              figuresOf(this.app, run, current, scoreName),
-              keeping(this.app, run, current),
-              audited(run, current, this.sections),
-              compared(run, scoreName, this.sections),
-            ]
-          : null,
-      ),
-    ];
+  #showWalk(run, current) {
+    const scoreName = run?.task === "classification" ? "accuracy" : "R²";
+    this.walk.hidden = !run;
+    this.walk.inert = Boolean(run) && isOther(this.app, run);
+    this.knob.parentNode.hidden = !current;
+    const notes = run?.notes.map((note) => el("p.hint", {}, note)) ?? [];
+    fill(this.chart, notes, current ? this.#chart(run, current, scoreName) : null);
+    if (!current) return fill(this.about);
+    this.path = pathOf(run, current);
+    const place = this.path.indexOf(current);
+    this.stopName.textContent = `Stop ${place + 1} of ${this.path.length}: ${current.name}`;
+    this.knob.max = this.path.length - 1;
+    this.knob.value = place;
+    this.knob.setAttribute("aria-valuetext", current.name);
+    return fill(
+      this.about,
+      verdictOn(run, current),
+      figuresOf(this.app, run, current, scoreName),
+      keeping(this.app, run, current),
+      audited(run, current, this.sections),
+      compared(run, scoreName, this.sections),
+    );
   }
 
   #progress(run) {
@@ -290,26 +326,5 @@ export class TrainPanel {
     this.app.panels.whatif.show();
     const stop = this.run && this.stopOf(this.run);
     if (stop) this.app.say(`${stop.name}: score ${said(stop.score)}, VCF ${said(stop.vcf)}`);
-  }
-
-  /** The knob: from the predictor without a constraint to the strict end of a path; nothing is trained. */
-  #slider(run, current) {
-    const path = pathOf(run, current);
-    const place = path.indexOf(current);
-    return el(
-      "label.field.walk",
-      {},
-      el("span", {}, `Stop ${place + 1} of ${path.length}: ${current.name}`),
-      el("input", {
-        type: "range",
-        min: 0,
-        max: path.length - 1,
-        step: 1,
-        value: place,
-        "data-key": "walk",
-        "aria-valuetext": current.name,
-        oninput: ({ target }) => this.#go(path[Number(target.value)].key),
-      }),
-    );
   }
 }

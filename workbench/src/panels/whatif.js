@@ -69,10 +69,13 @@ export class WhatIfPanel {
     this.#pick(this.row && found.rows.some((row) => row.row === this.row) ? this.row : found.rows[0].row);
   }
 
-  #pick(row) {
+  /** Ask about a row as it is, or with another value of the first protected node. */
+  #pick(row, asItIs = false) {
     this.row = row;
     const entry = this.found.rows.find((one) => one.row === row);
-    this.values = new Map(this.found.protected.map((node) => [node.name, entry.values[node.name]]));
+    const { protected: nodes } = this.found;
+    this.values = new Map(nodes.map((node) => [node.name, entry.values[node.name]]));
+    if (!asItIs && nodes.length) this.values.set(nodes[0].name, another(nodes[0], entry.values[nodes[0].name]));
     this.#controls();
     this.#imagine();
   }
@@ -139,7 +142,7 @@ export class WhatIfPanel {
       el(
         "p.buttons.apart",
         {},
-        el("button", { "data-key": "reset", onclick: () => this.#pick(this.row) }, "As it was"),
+        el("button", { "data-key": "reset", onclick: () => this.#pick(this.row, true) }, "As it was"),
       ),
     );
   }
@@ -188,6 +191,12 @@ export class WhatIfPanel {
       (place) => (moved(names[place]) ? "moved" : ""),
     );
   }
+}
+
+/** Another value than a row's own: another level, or the end of the range that lies further off. */
+function another({ kind, levels, low, high }, own) {
+  if (kind === "category") return levels.find((level) => level !== String(own)) ?? own;
+  return own > (low + high) / 2 ? low : high;
 }
 
 /** What both models would have said along the first protected node. */
