@@ -10,7 +10,7 @@ pytestmark = needs_browser
 def test_verdict_is_in_words_first_explains_its_words_and_says_holds_once(web):
     web.example()
     card = web.run("return document.querySelector('.headline').textContent")
-    words = "Among rows with the same Z, the prediction may tell nothing about A and L."
+    words = "Among rows with the same Z, the prediction must tell nothing about A and L."
     assert card.index(words) < card.index("Ŷ ⊥ {A, L} | {Z}")
     assert card.count("Holds") == 1
     web.click(".headline [data-key='term|counterfactually invariant']")

@@ -150,7 +150,7 @@ export class VerdictPanel {
       ];
     const proviso = injective.length ? ["if ", names(injective), " is injective in its total noise, "] : [];
     return [
-      el("p.words", {}, given.length ? ["Among rows with the same ", names(given), ", the"] : "The", " prediction may tell nothing about ", names(right), "."),
+      el("p.words", {}, given.length ? ["Among rows with the same ", names(given), ", the"] : "The", " prediction must tell nothing about ", names(right), "."),
       el("p", {}, "Then, ", proviso, "it would have been the same, ", changed, ": it is ", held(invariant, ".")),
     ];
   }
