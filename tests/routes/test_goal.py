@@ -198,6 +198,21 @@ def test_where_imagined_worlds_err_by_more_than_a_moves_the_model_a_weak_repair_
     assert picked(field, WithinLimits(Limits(max_effect=1.0))).name == "linear at 3.0"
 
 
+def test_single_rows_count_as_they_moved_where_most_people_share_one_value():
+    # VCF is an average over pairs of values as they occur: of which few differ here.
+    field = measured_field({"linear": (0.5, 0.4), "boosted": (0.2, 0.8)})
+    for name, one in field.measured.items():
+        field.measured[name] = replace(one, vcf=one.vcf / 10)
+    field.table["vcf"] /= 10
+    weak, strict = field.table.loc["boosted at 27.4"], field.table.loc["linear at inf"]
+    assert weak["moved"] > 0.15
+    assert strict["moved"] < 0.05
+    assert 1.96 * np.sqrt(2 * weak["vcf"]) < 1
+    choice = picked(field, WithinLimits(Limits(max_effect=1.0)))
+    assert not choice.met
+    assert choice.name.startswith("linear")
+
+
 def test_where_every_predictor_is_useless_the_one_taken_still_keeps_the_limits():
     # The strict ends lose a little more, and are not told apart from the weak ones.
     field = measured_field({"linear": (1.2, 0.05), "boosted": (1.2, 0.8)})

@@ -182,7 +182,7 @@ class WithinLimits(Goal):
         if useful.empty:
             name = _strictest(field, table[table["allowed"]]) if table["allowed"].any() else self._nearest(field, table)
             return Choice(name, False, "No predictor of these columns is better than a constant; add inputs, or rows.")
-        name = _at_the_floor(field, useful) or self._nearest(field, useful)
+        name = _at_the_floor(field, useful, self.limits.moved_rows) or self._nearest(field, useful)
         name = self._far_better(field, useful, name) or name
         cost = f"{_how_far(field, name)}; {_price(field, name)}."
         if table["allowed"].any():
@@ -332,14 +332,15 @@ def _reach(vcf: float) -> float:
     return NORMAL_ERRORS * math.sqrt(2 * max(vcf, 0.0))
 
 
-def _at_the_floor(field: Field, useful: pd.DataFrame) -> str | None:
+def _at_the_floor(field: Field, useful: pd.DataFrame, moved_rows: float) -> str | None:
     """The least loss among repaired predictors that are nearly strict: what more strength would buy cannot be seen."""
     near = useful["strength"] >= _NEARLY_STRICT
     least = useful.loc[near, "vcf"].min()
     # A simpler predictor that varies as little, and hardly on average, is worth more than strength.
     simpler = useful["strength"].isna() & (useful["effect"].abs() <= _NEXT_TO_NONE * field.limit)
-    # Predictors that keep 95 % of rows within the limit are not told apart by how much they vary.
-    alike = (useful["vcf"].map(_reach) <= field.limit) | (useful["vcf"] <= _VCF_ALIKE * least)
+    # Predictors that keep as many rows within the limit as have to be are not told apart by how much they vary.
+    within = (useful["moved"] <= moved_rows).where(useful["moved"].notna(), useful["vcf"].map(_reach) <= field.limit)
+    alike = within | (useful["vcf"] <= _VCF_ALIKE * least)
     # Where A moves little, imagined worlds err by more: then a weak repair varies less than all strict ones.
     taken = useful[((near | simpler) & alike) | (useful["vcf"] <= least)]
     return str(taken["loss"].idxmin()) if len(taken) else None
