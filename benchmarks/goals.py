@@ -8,8 +8,8 @@ estimated. Looked at when the choice at the floor was settled (`_at_the_floor` a
 so report others: mixed 101, 102, 1000 to 1018, 4100 to 4111; additive 5000 to 5019, 9001 to 9211. With a factor of 3
 in place of 1.5, a line was taken for a network on additive 9100 and 9103 and lost 0.05 and 0.07 of AUC; on additive
 9207 a line that varies less explained a tenth of a network. Bent 30000 to 30011, additive 30000 to 30006 and mixed
-30000 to 30002 settled that weak repairs count where they vary as little as strict ones. Additive, bent and mixed 50000 to
-50009 were looked at when blind draws became 16 and single rows were counted as they moved.
+30000 to 30002 settled that weak repairs count where they vary as little as strict ones. Additive, bent and mixed
+50000 to 50009 were looked at when blind draws became 16 and single rows were counted as they moved.
 ``people``: tables such as practitioners have (`people.py`), over seeds. Per fit the true largest effect and the true
 share of rows moved on fresh rows, beside the limits; and which of boosted trees, linear models, CF1, CF2 and the lines
 between them dominate what is delivered: less loss by more than two standard errors at a tenth less VCF, or no more loss
