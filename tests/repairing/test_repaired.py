@@ -12,7 +12,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ciplearn import CausalGraph, CIPRegressor, StructuralCausalModel, fit_scm, load_repaired, repair
 from ciplearn.errors import CiplearnError, FarOutsideWarning, InputError, UnseenLevelsWarning
-from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.measured import Conformal
 from ciplearn.scm import Additive, AdditiveNoise, LocationScale, Log, SimultaneousQuantiles
@@ -370,21 +369,6 @@ def test_frame_of_another_library_is_told_how_to_become_one_of_pandas(numbers):
     frame = type("DataFrame", (), {"to_pandas": None, "__module__": "polars.dataframe"})()
     with pytest.raises(CiplearnError, match=r"must be a pandas DataFrame, got polars\.dataframe\.DataFrame"):
         repaired.predict(frame)
-
-
-def test_model_is_asked_once_about_rows_that_are_alike():
-    table = pd.DataFrame({"x": np.tile([1.0, 2.0, 3.0], 40), "Y": np.arange(120.0)})
-    shown = []
-
-    def model(rows):
-        shown.append(len(rows))
-        return rows["x"].to_numpy() * 2
-
-    asked = Asked.of(model, table, "Y", (), ["x"])
-    shown.clear()
-    assert (asked(table)[:, 0] == table["x"] * 2).all()
-    assert (asked(table.iloc[:3])[:, 0] == [2.0, 4.0, 6.0]).all()
-    assert shown == [3, 3]
 
 
 def test_intervals_are_measured_when_they_are_first_asked_for(numbers):

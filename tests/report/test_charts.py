@@ -1,7 +1,7 @@
 import math
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ciplearn.report.charts import Dot, Scale, agreement, over_correlation, over_gamma, trade_off
@@ -19,6 +19,7 @@ def test_linear_scale_keeps_all_values_on_paper_and_ticks_inside(values):
 
 
 @given(st.lists(st.floats(1e-12, 1e9), min_size=1, max_size=8))
+@example([1395044.0, 358411833.0])
 def test_logarithmic_scale_keeps_all_values_on_paper(values):
     scale = Scale.decades(values, 0, 100)
     assert all(-1e-6 <= scale(value) <= 100 + 1e-6 for value in values)

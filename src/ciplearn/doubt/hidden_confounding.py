@@ -220,7 +220,8 @@ def hidden_confounding(
 
 def _moved(predictor: Predictor, base: EstimatedModel, rows: pd.DataFrame, node: str) -> float:
     """How far predictions move, in mean square, where a node is higher by its deviation, and what follows from it."""
-    higher = base.counterfactual(rows, {node: rows[node] + rows[node].std()})
+    values = rows[node].astype(float)
+    higher = base.counterfactual(rows, {node: values + values.std()})
     asked = (predictor(one) for one in (rows, rows.assign(**higher)))
     return float(np.square(np.subtract(*asked)).mean())
 

@@ -95,7 +95,8 @@ class Scale:
         if len(decades) > 2:
             return decades[:: math.ceil(len(decades) / _DECADES)]
         powers = range(first - 1, last + 1)
-        return [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]
+        marks = [v for power in powers for f in (1, 2, 5) if self.low <= (v := f * 10.0**power) <= self.high]
+        return marks if len(marks) <= 7 else marks[::2]
 
 
 @dataclass(frozen=True)
