@@ -80,13 +80,18 @@ def test_folder_without_its_model_says_so(repaired, place, capsys, monkeypatch):
     assert "--predictor MODULE:NAME" in refused
 
 
+def changed(repaired, folder, file, **entries):
+    """Copy a model folder with other entries in one of its files, and without the list that would tell."""
+    shutil.copytree(repaired, folder / "model")
+    (folder / "model" / "SHA256SUMS").unlink()
+    path = folder / "model" / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
 @pytest.mark.parametrize("roles", [None, 7, [], {"verdict": []}, {"verdict": 7}, {"verdict": {"holds": 1}}])
 def test_roles_that_were_changed_are_refused(roles, repaired, place, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(place)
-    shutil.copytree(repaired, tmp_path / "model")
-    (tmp_path / "model" / "SHA256SUMS").unlink()
-    record = tmp_path / "model" / "training.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "roles": roles}))
+    changed(repaired, tmp_path, "training.json", roles=roles)
     assert run(["audit", str(tmp_path / "model"), "t.csv", "--predictor=approved_model:model", "--out=never.html"]) == 2
     assert "training.json" in capsys.readouterr().err
     assert not (place / "never.html").exists()
@@ -95,10 +100,7 @@ def test_roles_that_were_changed_are_refused(roles, repaired, place, tmp_path, c
 @pytest.mark.parametrize("classes", [-1, []])
 def test_labels_that_were_changed_are_refused(classes, repaired, place, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(place)
-    shutil.copytree(repaired, tmp_path / "model")
-    (tmp_path / "model" / "SHA256SUMS").unlink()
-    described = tmp_path / "model" / "repaired.json"
-    described.write_text(json.dumps({**json.loads(described.read_text()), "classes": classes}))
+    changed(repaired, tmp_path, "repaired.json", classes=classes)
     assert run(["predict", str(tmp_path / "model"), "t.csv", "--predictor=approved_model:model"]) == 2
     assert "holds no repaired model" in capsys.readouterr().err
 

@@ -134,6 +134,8 @@ def test_strict_repair_follows_no_label_or_count_that_a_moves(case, moved, reque
     np.testing.assert_allclose(repaired.strict().numbers(elsewhere), answers, atol=1e-6)
     assert repaired.curve["left"].iloc[-1] < 1e-9
     assert repaired.at(max_effect=1e-4).strength > repaired.engine.seeing.sees_to
+    assert repaired.strict().is_blind
+    assert not repaired.at(strength=5).is_blind
     repaired.save(tmp_path / "kept")
     for strength in (5.0, 300.0, np.inf):
         loaded = load_repaired(tmp_path / "kept", repaired.asked.model).at(strength)

@@ -38,7 +38,6 @@ from ciplearn.evaluation.scores import FREE, MODEL
 from ciplearn.learning import Frontier
 from ciplearn.learning.frontier import Point
 from ciplearn.repairing import Repaired, repair
-from ciplearn.repairing.measured import BLIND
 from ciplearn.report import Report
 from ciplearn.report.content import PROFILES
 from ciplearn.report.sections import BiasAudit
@@ -257,7 +256,7 @@ def _how_trained(folder: ModelFolder) -> str:
         penalty=_penalty_name(model),
         strength="at full strength" if strength == math.inf else f"at strength {strength or 0:.3g}",
     )
-    if getattr(model, "rests_on", None) == BLIND:
+    if isinstance(model, Repaired) and model.is_blind:
         how += " What labels and counts that follow the protected columns tell of a single row was given up."
     if "comparison" in training:
         return f"{how} {training['remark']}"

@@ -21,7 +21,7 @@ from ciplearn.evaluation.conclusion import Floor
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import N_STRENGTHS, Correction, TreeScale, boosting
 from ciplearn.repairing.formula import BlindEnd, Engine, Formula
-from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Conformal, Curve
+from ciplearn.repairing.measured import CORRECTION, FORMULA, Conformal, Curve
 from ciplearn.repairing.ratio import Levels, NoCauses, OfLevels, OfNumbers, OfPairs, Ratio
 from ciplearn.repairing.tree_text import check_trees
 from ciplearn.repairing.worlds import Worlds
@@ -250,8 +250,8 @@ def _refuse_changed(saved: dict[str, Any]) -> None:
         "shares": _are(float, shares) and min(shares) > 0 and abs(sum(shares) - 1) < _ROUNDING,
         "seed": type(saved["seed"]) is int and saved["seed"] >= 0,
         "strength": saved["strength"] is None or (_are(float, [saved["strength"]]) and saved["strength"] >= 0),
-        "rests_on": saved["rests_on"] in (FORMULA, CORRECTION, BLIND),
-        "blind": type(saved["blind"]) is bool and (saved["blind"] or saved["rests_on"] != BLIND),
+        "rests_on": saved["rests_on"] in (FORMULA, CORRECTION),
+        "blind": type(saved["blind"]) is bool,
         "notes": saved["notes"] == [] or _are(str, saved["notes"]),
         "classes": saved["classes"] is None or _are_labels(saved["classes"]),
         "curve": set(curve) == set(_CURVE) and _rise(curve["strength"]) and all(map(_positive, curve.values())),

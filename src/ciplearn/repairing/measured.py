@@ -160,7 +160,7 @@ def _pairs(worlds: Worlds, rows: pd.DataFrame) -> tuple[list[dict[str, object]],
     return compared, pairs
 
 
-FORMULA, CORRECTION, BLIND = "formula", "correction", "blind formula"
+FORMULA, CORRECTION = "formula", "correction"
 
 _HALF, _LEAST_HALF = 5000, 40  # rows of each half
 _TARGETS = (0.5, 0.3, 0.2, 0.1, 0.05)  # shares of VCF at which the two are compared

@@ -27,7 +27,7 @@ from ciplearn.evaluation.conclusion import Floor
 from ciplearn.evaluation.counterfactual_rows import row_chunks
 from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.distilled import Distilled
-from ciplearn.repairing.formula import Engine
+from ciplearn.repairing.formula import BlindEnd, Engine
 from ciplearn.repairing.kept import save_repaired
 from ciplearn.repairing.measured import Conformal, Curve
 from ciplearn.repairing.worlds import Worlds
@@ -51,7 +51,7 @@ class Repaired:
     ----------
     strength : float
         γ of the formula: 0 is the model itself, infinity the strictly invariant predictor.
-    rests_on : "formula", "correction" or "blind formula"
+    rests_on : "formula" or "correction"
     floor : Floor or None
         What a strict prediction under one causal model still moves under another of as many rows; None where the causal
         model is known.
@@ -107,6 +107,11 @@ class Repaired:
     def route_(self) -> str:
         """The name of the route."""
         return "repair"
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it gives up what labels and counts that A moves tell of a row, at least in part."""
+        return isinstance(self.engine, BlindEnd) and self.strength > self.engine.seeing.sees_to
 
     @property
     def inputs_(self) -> tuple[str, ...]:

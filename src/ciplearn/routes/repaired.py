@@ -16,12 +16,12 @@ from ciplearn.repairing.asked import Asked
 from ciplearn.repairing.correction import Correction
 from ciplearn.repairing.flow import ground
 from ciplearn.repairing.formula import BlindEnd, Engine, Formula, parts_of
-from ciplearn.repairing.measured import BLIND, CORRECTION, FORMULA, Curve
+from ciplearn.repairing.measured import CORRECTION, FORMULA, Curve
 from ciplearn.repairing.worlds import Worlds
 from ciplearn.routes.counterfactual import trusted_models
 from ciplearn.routes.route import Array, Candidate, Family, Part, Route, Walk, blindly
 
-REPAIR = "repair"
+REPAIR, BLIND = "repair", "blind formula"
 
 # f is linear in t = 1 / (1 + γ) where A has no causes: even steps of t, finer near the strict end.
 _STEPS = 16
@@ -153,8 +153,9 @@ def _repaired(part: Part, learner: str, engine: str) -> Repaired:
             chosen = Correction.of(asked, worlds, table, generator)
         elif engine == BLIND:
             chosen = BlindEnd(chosen, worlds)
+        rests_on = CORRECTION if engine == CORRECTION else FORMULA
         some = table.iloc[np.sort(generator.permutation(len(table))[:_MEASURED])]
-        return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=engine)
+        return Repaired(asked, worlds, chosen, Curve.of(chosen, worlds, some), part.problem.outcome, rests_on=rests_on)
 
     repaired: Repaired = part.once(("repaired", learner, engine), make)
     return repaired
